@@ -1,12 +1,12 @@
-//! The seeds of a target of the fuzzer, and changes to them, for the test that tries both. What is tried stands in `tests/trials` of
-//! the crate that is tried.
+//! The seeds of a fuzz target and mutations of them, for the test that runs both. The property is in `tests/trials` of
+//! the tested crate.
 
 use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 
-/// Pieces that mean something to a reader of JSON; each target has words of its own besides.
+/// Pieces that are special in JSON; each target has its own words besides.
 const PIECES: [&str; 14] = [
     "null",
     "-1",
@@ -32,7 +32,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Seeds with one to four changes: at a place, so many bytes are replaced by others, by a word or by a piece of a seed.
+/// Seeds with one to four changes: at a place, some bytes are replaced by others, by a word or by a piece of a seed.
 pub fn changed(target: &str) -> impl Strategy<Value = Vec<u8>> {
     let seeds = seeds(target);
     let others = seeds.clone();
@@ -54,7 +54,7 @@ pub fn changed(target: &str) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The words of the dictionary of a target, and those that every reader of JSON knows.
+/// The words of a target's dictionary, and the pieces of JSON.
 fn words(target: &str) -> Vec<Vec<u8>> {
     let dictionary = fs::read_to_string(folder().join(format!("{target}.dict"))).unwrap();
     let quoted = dictionary.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'));

@@ -45,7 +45,7 @@ run() {
   echo "     ${2##*/}: $((SECONDS - began)) s"
 }
 
-# Builds fetch only the packages of this platform; `cargo metadata`, which tests of the house call, needs all of them.
+# Builds fetch only the packages of this platform; `cargo metadata`, which tests of the codebase call, needs all of them.
 echo "== fetching the packages of all platforms"
 for manifest in Cargo.toml fuzz/Cargo.toml; do
   cargo fetch --locked -q --manifest-path "$manifest"

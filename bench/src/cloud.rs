@@ -1,16 +1,14 @@
 //! The objects of a full cloud. What the operator writes is not imitated: it serves one commitment, and that commitment
-//! and its slots are the pattern for all.
+//! and its slots are the pattern for all others.
 
 use berth_crds::{CommittedResource, Hypervisor, Reservation, labels, testing};
 use serde_json::{Value, json};
 
 use crate::error::Error;
 
-/// Slots of each commitment.
 pub const SLOTS: usize = 5;
-/// Commitments for each host.
 pub const COMMITMENTS_PER_HOST: usize = 4;
-/// A host and what is on it.
+/// The number of objects for one host: the host, its commitments and their slots.
 pub const PER_HOST: usize = 1 + COMMITMENTS_PER_HOST * (1 + SLOTS);
 const SLOTS_PER_HOST: usize = COMMITMENTS_PER_HOST * SLOTS;
 const ZONES: usize = 3;
@@ -20,17 +18,15 @@ const CORES: usize = 30;
 /// UUID of the commitment that is the pattern.
 pub const PATTERN: &str = "bench-pattern";
 
-/// UUID of a commitment.
 pub fn uuid(number: usize) -> String {
     format!("bench-{number:06}")
 }
 
-/// Name of a host.
 pub fn host_name(number: usize) -> String {
     format!("node{number:05}")
 }
 
-/// A host with room for its commitments and the pattern.
+/// A host with free capacity for its commitments and the pattern.
 pub fn host(number: usize) -> Hypervisor {
     let slots = SLOTS_PER_HOST + SLOTS;
     let mut host = testing::hypervisor(&host_name(number), &format!("{}Gi", slots * GIB), &(slots * CORES).to_string());
@@ -43,34 +39,31 @@ pub fn host(number: usize) -> Hypervisor {
     host
 }
 
-/// Zone number so-and-so of three.
 pub fn zone(number: usize) -> &'static str {
     [testing::ZONE, "eu-test-1b", "eu-test-1c"][number % ZONES]
 }
 
-/// The name of a host in the zone of commitment number so-and-so, when there are so many hosts and both are dealt out in
-/// turn: the hosts of a zone are full alike.
+/// The name of the host for a commitment. Hosts and commitments are assigned to zones in turn, so the hosts of a zone
+/// are filled evenly.
 pub fn host_for(number: usize, hosts: usize) -> String {
     let (zone, turn) = (number % ZONES, number / ZONES);
     let in_zone = (hosts - zone).div_ceil(ZONES).max(1);
     host_name(zone + ZONES * (turn % in_zone))
 }
 
-/// The same host in zone number so-and-so.
 pub fn host_in(number: usize, zone_number: usize) -> Hypervisor {
     let mut host = host(number);
     host.metadata.labels = Some([(labels::ZONE.to_owned(), zone(zone_number).to_owned())].into());
     host
 }
 
-/// A commitment of so many slots, as people create it.
+/// A commitment of `slots` slots, as users create it.
 pub fn commitment(uuid: &str, slots: usize) -> CommittedResource {
     let mut commitment = testing::commitment(uuid, &format!("{}Gi", slots * GIB));
     commitment.metadata.generation = None;
     commitment
 }
 
-/// The same in zone number so-and-so.
 pub fn commitment_in(uuid: &str, slots: usize, zone_number: usize) -> CommittedResource {
     let mut commitment = commitment(uuid, slots);
     zone(zone_number).clone_into(&mut commitment.spec.availability_zone);
@@ -85,7 +78,7 @@ pub fn flavor_groups() -> Value {
                            "largestFlavor": flavor, "smallestFlavor": flavor }] })
 }
 
-/// What the operator has made of the pattern.
+/// The objects that the operator has written for the pattern commitment.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     commitment: String,
@@ -94,7 +87,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// From a commitment that is accepted and its slots.
+    /// Builds the pattern from an accepted commitment and its slots.
     pub fn new(commitment: &CommittedResource, slots: &[Reservation]) -> Result<Self, Error> {
         let slot = |slot: &Reservation| {
             let host = slot.spec.target_host.clone().unwrap_or_default();
@@ -107,22 +100,20 @@ impl Pattern {
         })
     }
 
-    /// A commitment that is accepted.
     pub fn commitment(&self, number: usize) -> Result<CommittedResource, Error> {
         self.commitment_in(&uuid(number), testing::ZONE)
     }
 
-    /// One with this UUID in this zone.
     pub fn commitment_in(&self, uuid: &str, zone: &str) -> Result<CommittedResource, Error> {
         Ok(serde_json::from_value(bare(&self.commitment.replace(PATTERN, uuid).replace(testing::ZONE, zone))?)?)
     }
 
-    /// Its slots, in force on its host; `uid` is that of the commitment.
+    /// The slots of the commitment, ready on its host; `uid` is the UID of the commitment.
     pub fn slots(&self, number: usize, uid: &str) -> Result<Vec<Reservation>, Error> {
         self.slots_on(&host_name(number / COMMITMENTS_PER_HOST), testing::ZONE, &uuid(number), uid)
     }
 
-    /// The slots of the commitment with this UUID, whose object has the uid `owner`, in force on a host of this zone.
+    /// The slots of the commitment with this UUID, whose object has the UID `owner`, ready on a host of this zone.
     pub fn slots_on(&self, host: &str, zone: &str, uuid: &str, owner: &str) -> Result<Vec<Reservation>, Error> {
         let slot = |(text, former): &(String, String)| {
             let text = text.replace(PATTERN, uuid).replace(&self.uid, owner).replace(former, host);
@@ -132,7 +123,7 @@ impl Pattern {
     }
 }
 
-/// Without what only the API server writes.
+/// Removes the fields that only the API server writes.
 fn bare(text: &str) -> Result<Value, Error> {
     let mut object: Value = serde_json::from_str(text)?;
     if let Some(metadata) = object["metadata"].as_object_mut() {

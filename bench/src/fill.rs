@@ -1,4 +1,4 @@
-//! Fills a control plane, many objects at a time.
+//! Fills a control plane with concurrent requests.
 
 use std::fmt::Debug;
 
@@ -17,37 +17,32 @@ use crate::error::Error;
 use crate::operator::Operator;
 use crate::plane::Plane;
 
-/// Requests that are under way at the same time.
+/// The maximum of concurrent requests.
 const AT_ONCE: usize = 48;
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a control plane is filled with.
+/// The objects that a control plane is filled with.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// Hypervisors.
     pub hosts: usize,
-    /// Commitments.
     pub commitments: usize,
-    /// Slots.
     pub slots: usize,
 }
 
 impl Counts {
-    /// About so many objects in all.
     pub fn of(objects: usize) -> Self {
         let hosts = (objects / cloud::PER_HOST).max(1);
         let commitments = hosts * cloud::COMMITMENTS_PER_HOST;
         Self { hosts, commitments, slots: commitments * cloud::SLOTS }
     }
 
-    /// All of them.
     pub fn objects(self) -> usize {
         self.hosts + self.commitments + self.slots
     }
 }
 
-/// Fills it; nothing is left to do for an operator.
+/// Fills the control plane so that the operator has nothing left to do.
 pub async fn fill(plane: &Plane, counts: Counts) -> Result<(), Error> {
     let client = plane.admin();
     flavor_groups(client).await?;
@@ -63,7 +58,6 @@ pub async fn fill(plane: &Plane, counts: Counts) -> Result<(), Error> {
     .await
 }
 
-/// The flavor groups, ready.
 pub async fn flavor_groups(client: &Client) -> Result<(), Error> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<Knowledge>(&()));
     let name = names::FLAVOR_GROUPS;
@@ -79,7 +73,7 @@ pub async fn flavor_groups(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lets the operator serve one commitment of so many slots, and takes away what it made of it.
+/// Lets the operator serve one commitment of `slots` slots, and deletes the objects afterwards.
 pub async fn pattern(plane: &Plane, slots: usize) -> Result<Pattern, Error> {
     let mut operator = Operator::start(plane).await?;
     operator.ready().await?;
@@ -95,19 +89,19 @@ pub async fn pattern(plane: &Plane, slots: usize) -> Result<Pattern, Error> {
             let (what, seconds) = ("a commitment is accepted", ACCEPTED_WITHIN.as_secs());
             return Err(Error::TooLong { what, seconds, log: format!("{:?}", commitment.status) });
         }
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     };
     let slots: Api<Reservation> = Api::all(plane.admin().clone());
     let made = Pattern::new(&accepted, &slots.list(&ListParams::default()).await?.items)?;
     commitments.delete(&name, &DeleteParams::default()).await?;
     while commitments.get_opt(&name).await?.is_some() && Instant::now() < deadline {
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
     operator.stop().await?;
     Ok(made)
 }
 
-/// Does it for all numbers, many at a time.
+/// Runs the work for all numbers, many at a time.
 pub async fn all(
     numbers: impl IntoIterator<Item = usize>,
     work: impl AsyncFn(usize) -> Result<(), Error>,
@@ -115,7 +109,6 @@ pub async fn all(
     stream::iter(numbers).map(|number| work(number)).buffer_unordered(AT_ONCE).try_collect().await
 }
 
-/// Creates an object, with its status.
 pub async fn create<K>(client: &Client, object: &K) -> Result<K, Error>
 where
     K: Resource<DynamicType = (), Scope = ClusterResourceScope> + Serialize + DeserializeOwned + Clone + Debug,

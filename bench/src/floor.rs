@@ -1,5 +1,5 @@
-//! The operator beside a client that only writes what has to be written (rows a and b of docs/performance.md): both do the
-//! same for the same commitments, in turn, each on a control plane of its own.
+//! Compares the operator with a client that only writes what has to be written (rows a and b of docs/performance.md).
+//! Both serve the same commitments, in turn, each on its own control plane.
 
 mod bare;
 pub mod many;
@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::size::Size;
 use crate::table::Row;
 
-/// Rows a and b.
 pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
     Ok(vec![many::measure(size).await?, one::measure(size).await?])
 }

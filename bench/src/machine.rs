@@ -1,9 +1,9 @@
-//! What the figures were measured on, in one line.
+//! Describes the machine of the measurement, in one line.
 
 use std::fs;
 use std::thread::available_parallelism;
 
-/// Cores, processor, memory and kernel of this machine, as far as Linux tells.
+/// Cores, processor, memory and kernel of this machine, as far as Linux reports them.
 pub fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cores = available_parallelism().map_or(0, usize::from);
@@ -17,7 +17,7 @@ fn model(cpuinfo: &str) -> &str {
     line.and_then(|line| line.split_once(':')).map_or("of an unknown make", |(_, name)| name.trim())
 }
 
-/// Rounded: a part of the memory is the kernel's own.
+/// Rounded, because the kernel keeps a part of the memory for itself.
 fn gib(meminfo: &str) -> u64 {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap_or_default();
     let kib = line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! `berth-bench`: what `make bench` and `make bench-start` run. How fast the operator decides, what it costs compared with
-//! a client that only writes, and how long it takes to start on a cluster that is full. It is no test: no time is
-//! asserted, only how much is written.
+//! `berth-bench` is the program that `make bench` and `make bench-start` run. It measures how fast the operator
+//! decides, what it costs compared with a client that only writes, and how long it takes to start on a full cluster. It
+//! is no test: it asserts no times, only the number of writes.
 
 mod cloud;
 mod error;
@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::size::Size;
 use crate::table::Row;
 
-/// The sizes of a start that are compared when none is given.
+/// The sizes that are compared when the user gives none.
 const SIZES: [usize; 2] = [5_000, 50_000];
 
 /// Measures the operator.

@@ -1,4 +1,4 @@
-//! The operator as a process, and what its listeners say.
+//! Runs the operator as a process and reads its endpoints.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
@@ -13,13 +13,12 @@ use crate::error::Error;
 use crate::plane::Plane;
 use crate::proc::{self, Usage};
 
-/// Far more than anything here takes.
 const WITHIN: Duration = Duration::from_secs(600);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// So short that hardly any work is done between a line and its reader.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// So short that it adds hardly any delay between a log line and its reader.
 const READ_EVERY: Duration = Duration::from_millis(2);
 const SYNCED: &str = "stores synced";
-/// Metrics are computed when they are asked for, which costs the operator something.
+/// Metrics are computed at each scrape, which costs the operator something.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
 
@@ -28,17 +27,17 @@ pub struct Operator {
     daemon: Daemon,
     probes: SocketAddr,
     metrics: SocketAddr,
-    /// What others have written into its log before.
+    /// The offset in the log where the lines of this process begin.
     log_from: usize,
 }
 
 impl Operator {
-    /// Starts the program that was built together with this one, as the service account of the plane.
+    /// Starts the binary that was built together with this one, with the service account of the plane.
     pub async fn start(plane: &Plane) -> Result<Self, Error> {
         Self::start_with(plane, &[]).await
     }
 
-    /// The same with more arguments, such as `--leader-elect`.
+    /// Like `start`, with more arguments, such as `--leader-elect`.
     pub async fn start_with(plane: &Plane, more: &[&str]) -> Result<Self, Error> {
         let own = env::current_exe().map_err(Error::system("the path of this program"))?;
         let program = own.with_file_name("berth");
@@ -61,7 +60,7 @@ impl Operator {
         Ok(Self { daemon, probes, metrics, log_from })
     }
 
-    /// Waits until it says that its stores are synced: from then on it works.
+    /// Waits until the operator logs that its stores are synced; from then on it reconciles.
     pub async fn synced(&mut self) -> Result<(), Error> {
         let deadline = Instant::now() + WITHIN;
         while !log(&self.daemon)?.get(self.log_from..).is_some_and(|text| text.contains(SYNCED)) {
@@ -76,12 +75,12 @@ impl Operator {
         let deadline = Instant::now() + WITHIN;
         while !get(self.probes, "/readyz").await.is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
             self.go_on(deadline, "/readyz answers 200")?;
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Waits until a counter has reached this, summed over the samples with this word.
+    /// Waits until the sum of a counter's samples with this word has reached `number`.
     pub async fn counted(&mut self, metric: &str, word: &str, number: usize, what: &'static str) -> Result<(), Error> {
         let deadline = Instant::now() + WITHIN;
         while self.sum(metric, word).await < number as u64 {
@@ -100,22 +99,19 @@ impl Operator {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     }
 
-    /// What it has used so far.
     pub fn usage(&self) -> Result<Usage, Error> {
         proc::usage(self.daemon.pid())
     }
 
-    /// An error when it has ended by itself.
+    /// Fails when the process has exited by itself.
     pub fn check(&mut self) -> Result<(), Error> {
         Ok(self.daemon.check()?)
     }
 
-    /// The end of its log.
     pub fn log_tail(&self) -> String {
         self.daemon.log_tail()
     }
 
-    /// SIGTERM, and the end.
     pub async fn stop(mut self) -> Result<(), Error> {
         self.daemon.stop(STOPS_WITHIN).await?;
         Ok(())
@@ -135,7 +131,7 @@ fn log(daemon: &Daemon) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The whole answer; `None` when nobody answers.
+/// The whole answer; `None` when the server does not answer.
 async fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -145,7 +141,7 @@ async fn get(address: SocketAddr, path: &str) -> Option<String> {
     Some(answer)
 }
 
-/// Addresses that nobody listens at. Somebody else may take one before it is used; the operator then ends and says so.
+/// Free addresses. Another process may take one before it is used; the operator then exits with an error.
 fn free_addresses() -> std::io::Result<[SocketAddr; 2]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let held = [bind()?, bind()?];

@@ -1,27 +1,24 @@
-//! Two things measured in turn, so that what else the machine does meets both alike. What counts is the median of the
+//! Measures two sides in turn, so that other load on the machine affects both alike. The result is the median of the
 //! ratios, not of the times.
 
 use crate::error::Error;
 
-/// Whose turn it is.
+/// The side to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The operator.
     Operator,
-    /// Whoever does the same with the fewest requests.
+    /// The client that does the same with the fewest requests.
     Floor,
 }
 
 /// Both sides of one round.
 #[derive(Clone, Debug)]
 pub struct Pair<T> {
-    /// What the operator needed.
     pub operator: T,
-    /// What the floor needed.
     pub floor: T,
 }
 
-/// Runs both sides so many times; who begins alternates.
+/// Runs both sides `rounds` times, with alternating order.
 pub async fn alternate<T>(
     rounds: usize,
     mut run: impl AsyncFnMut(usize, Side) -> Result<T, Error>,
@@ -39,12 +36,12 @@ pub async fn alternate<T>(
     Ok(pairs)
 }
 
-/// The median of how many times the floor the operator needs.
+/// The median of the ratios between operator and floor.
 pub fn ratio<T>(pairs: &[Pair<T>], of: impl Fn(&T) -> f64) -> f64 {
     median(pairs.iter().map(|pair| of(&pair.operator) / of(&pair.floor)))
 }
 
-/// The middle one, or the mean of the two in the middle; 0 of nothing.
+/// The middle value, or the mean of the two middle values; 0 without values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -55,7 +52,6 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// So many for each of these.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 pub fn per(count: u64, of: usize) -> f64 {
     count as f64 / of.max(1) as f64

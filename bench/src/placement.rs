@@ -1,5 +1,4 @@
-//! The Placement API beside Placement itself: the same clouds, the same questions, in turn. It decides what there is to
-//! reach; how it is measured is in one file each.
+//! Compares the Placement API of Berth with OpenStack Placement: the same clouds, the same requests, in turn.
 
 mod answers;
 mod bare;
@@ -33,24 +32,23 @@ use crate::pairs::{self, ratio};
 use crate::size::Size;
 use crate::table::{Goal, Row};
 
-/// Who is on every second host from the start.
+/// Consumers on every second host from the start.
 const RESIDENTS: u64 = 2;
-/// The same for the figure of the start: 100,000 consumers on 10,000 hosts.
+/// The same for the start time: 100,000 consumers on 10,000 hosts.
 const MANY_RESIDENTS: u64 = 20;
-/// Foreign writes per second: half are claims, half take one back.
+/// Writes per second of other clients: half are claims, half delete one.
 const FOREIGN: u32 = 500;
-/// How much slower a question may be beside them.
+/// The allowed ratio between a query beside these writes and a query without them.
 const SLOWER: f64 = 1.5;
-/// How often a server that does nothing may be as fast.
+/// The allowed ratio between a query and the same answer from a static server.
 const TIMES_STILL: f64 = 3.0;
-/// How much longer than its bare transaction a claim may take.
+/// The allowed ratio between a claim and its bare transaction.
 const TIMES_BARE: f64 = 1.4;
-/// How many of pgbench's transactions per second bare ones must reach, to be a measure.
+/// The share of pgbench's transactions per second that bare transactions must reach to be a valid reference.
 const OF_PGBENCH: f64 = 0.7;
-/// From the start to the first answer.
+/// The allowed time from the start to the first answer.
 const START: Duration = Duration::from_secs(1);
 
-/// Measures everything.
 pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
     let mut rows = candidates(size).await?;
     rows.extend(claims(size).await?);
@@ -58,7 +56,6 @@ pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Rows f and g: reading.
 pub async fn candidates(size: Size) -> Result<Vec<Row>, Error> {
     let (binary, mut rows) = (binary()?, Vec::new());
     for (store, hosts) in clouds(size) {
@@ -67,13 +64,12 @@ pub async fn candidates(size: Size) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Each store with each number of hosts.
 fn clouds(size: Size) -> impl Iterator<Item = (Store, u64)> {
     let hosts = move || size.hosts(size.pick(&[1_000, 10_000][..], &[100][..]));
     size.stores().flat_map(move |store| hosts().map(move |hosts| (store, hosts)))
 }
 
-/// Of rows f and g what is asked of ours alone: in seconds, while something is made faster.
+/// The candidate queries of rows f and g on our server alone: takes seconds, for work on its speed.
 pub async fn alone(size: Size) -> Result<Vec<Row>, Error> {
     let (binary, mut rows) = (binary()?, Vec::new());
     for (store, hosts) in clouds(size) {
@@ -94,7 +90,6 @@ async fn alone_on(binary: &Path, store: Store, hosts: u64, size: Size) -> Result
     Ok(Row { letter: letter(hosts), what, goals })
 }
 
-/// Row h: writing.
 pub async fn claims(size: Size) -> Result<Vec<Row>, Error> {
     let (binary, mut rows) = (binary()?, Vec::new());
     for store in size.stores() {
@@ -103,12 +98,12 @@ pub async fn claims(size: Size) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Row i: until the first answer.
+/// Row i: the time until the first answer.
 pub async fn ready(size: Size) -> Result<Vec<Row>, Error> {
     Ok(vec![start(&binary()?, size.pick(10_000, 100)).await?])
 }
 
-/// Beside this program, where `make bench` builds it.
+/// The binary beside this program, where `make bench` builds it.
 fn binary() -> Result<PathBuf, Error> {
     let own = std::env::current_exe().map_err(Error::system("find this program"))?;
     let program = own.with_file_name("berth");
@@ -155,7 +150,6 @@ async fn of_question(scene: &Scene, question: Question, store: Store, size: Size
     Ok(goals)
 }
 
-/// What is asked of ours alone.
 fn of_ours(ours: &Ours, question: Question, store: Store, size: Size) -> Result<[Goal; 2], Error> {
     let name = question.name();
     let asking = if store == Store::Postgres { " after a version query" } else { "" };
@@ -173,17 +167,17 @@ fn of_ours(ours: &Ours, question: Question, store: Store, size: Size) -> Result<
     ])
 }
 
-/// Short answers cost what every request costs, so nothing is asked of them.
+/// Short answers cost what every request costs, so they have no limit.
 fn over_still(hosts: u64, server: &str, name: &str, over: f64, still: Duration) -> Goal {
     let found = format!("{over:.2} times ({:.2} ms)", milliseconds(still));
     if hosts > 1_000 {
         Goal::wanted(format!("{name}: p50 at most {TIMES_STILL} times {server}"), found, over <= TIMES_STILL)
     } else {
-        Goal::told(format!("{name}: p50, compared with {server}"), found)
+        Goal::new(format!("{name}: p50, compared with {server}"), found)
     }
 }
 
-/// How many times Placement is to be reached: for the median, and for requests per second.
+/// The factors by which Placement is to be beaten: for the median, and for requests per second.
 fn least(question: Question, store: Store, hosts: u64) -> (f64, f64) {
     match (hosts > 1_000, question, store) {
         (true, Question::Traits, _) => (1000.0, 1000.0),
@@ -224,7 +218,7 @@ async fn claims_on(binary: &Path, store: Store, hosts: u64, size: Size) -> Resul
     Ok(Row { letter: 'h', what, goals })
 }
 
-/// Claims beside the same statements without a server.
+/// Compares claims with the same statements without a server.
 async fn beside_bare(ours: &Ours, size: Size) -> Result<Vec<Goal>, Error> {
     let (name, claimed) = (ours.cloud.shape.name(), ours.claim_bare(size).await?);
     let longer = 1.0 / ratio(&claimed, |claimed| claimed.rate);
@@ -234,7 +228,7 @@ async fn beside_bare(ours: &Ours, size: Size) -> Result<Vec<Goal>, Error> {
         format!("{longer:.2} times ({bare:.0} bare ones per second)"),
         longer <= TIMES_BARE,
     )];
-    // What it says of its claims is said of one provider.
+    // The figures of claims hold for hosts of one provider.
     if ours.cloud.shape == Shape::Flat {
         let pairs = ours.claim_by_pgbench(size).await?;
         let (of, pgbench) = (ratio(&pairs, |rate| *rate), pairs::median(pairs.iter().map(|pair| pair.floor)));

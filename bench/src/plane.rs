@@ -1,5 +1,5 @@
-//! A control plane as an operator finds it: our CRDs, the rights of `config/rbac`, and its service account. It says what
-//! API server and etcd have used and what was asked of them; what objects there are is decided by whoever fills it.
+//! A control plane as an operator finds it: our CRDs, the rights of `config/rbac`, and its service account. It reports
+//! what API server and etcd have used and which requests they got. The caller creates the objects.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,35 +16,31 @@ use crate::error::Error;
 use crate::proc::{self, Usage};
 use crate::requests::Requests;
 
-/// As `config/rbac` names them.
 const NAMESPACE: &str = "berth-system";
 const SERVICE_ACCOUNT: &str = "berth";
 const RBAC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/rbac");
 
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// An API server that uses less than this share of a core for so long has nothing left to do.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// An API server is idle when it uses less than this share of a core.
 const REST: f64 = 0.05;
 const RESTS_FOR: Duration = Duration::from_secs(2);
 const RESTS_WITHIN: Duration = Duration::from_secs(60);
 
-/// A control plane with an operator's rights in it.
 pub struct Plane {
     servers: ControlPlane,
     account: PathBuf,
     admin: Client,
 }
 
-/// What API server and etcd have used.
+/// The resources that API server and etcd have used.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneUsage {
-    /// kube-apiserver.
     pub api_server: Usage,
-    /// etcd.
     pub etcd: Usage,
 }
 
 impl Plane {
-    /// Starts one; etcd does not sync its files.
+    /// Starts a control plane; etcd does not sync its files.
     pub async fn start() -> Result<Self, Error> {
         let control_plane = ControlPlane::start().await?;
         control_plane.run_kubectl(&["apply", "--filename", RBAC], None).await?;
@@ -55,38 +51,35 @@ impl Plane {
         Ok(Self { servers: control_plane, account, admin: Client::try_from(config)? })
     }
 
-    /// The control plane itself.
     pub fn control_plane(&self) -> &ControlPlane {
         &self.servers
     }
 
-    /// The kubeconfig of the operator's service account.
     pub fn account(&self) -> &Path {
         &self.account
     }
 
-    /// The client of somebody who may do everything: people and hosts.
+    /// A client with all rights, for users and hosts.
     pub fn admin(&self) -> &Client {
         &self.admin
     }
 
-    /// A client as the operator has it: the same account, the same settings, connections of its own.
+    /// A client like the operator's: the same account and settings, with its own connections.
     pub async fn bare_client(&self) -> Result<Client, Error> {
         Ok(Cluster::connect(Some(&self.account), "berth-bench").await?.client)
     }
 
-    /// What was asked of the API server so far, by everybody.
+    /// The requests to the API server so far, from all clients.
     pub async fn requests(&self) -> Result<Requests, Error> {
         Ok(Requests::read(&self.servers.run_kubectl(&["get", "--raw", "/metrics"], None).await?))
     }
 
-    /// What both processes have used so far.
     pub fn usage(&self) -> Result<PlaneUsage, Error> {
         let (api_server, etcd) = (self.servers.api_server_pid(), self.servers.etcd_pid());
         Ok(PlaneUsage { api_server: proc::usage(api_server)?, etcd: proc::usage(etcd)? })
     }
 
-    /// Waits until the API server has nothing left to do of what came before, such as publishing new kinds.
+    /// Waits until the API server is idle, for example after it has published new kinds.
     pub async fn rest(&self) -> Result<(), Error> {
         let deadline = Instant::now() + RESTS_WITHIN;
         loop {
@@ -99,7 +92,6 @@ impl Plane {
         }
     }
 
-    /// The end of both.
     pub async fn stop(self) -> Result<(), Error> {
         Ok(self.servers.stop().await?)
     }
@@ -110,10 +102,10 @@ async fn install(control_plane: &ControlPlane) -> Result<(), Error> {
     let apply = ["apply", "--server-side", "--filename=-"];
     control_plane.run_kubectl(&apply, Some(&list.to_string())).await?;
     control_plane.run_kubectl(&["wait", "--for=condition=Established", "crd", "--all"], None).await?;
-    // Established comes a moment before served.
+    // A CRD is established a moment before it is served.
     let kinds = ["get", "hypervisors,reservations,committedresources,knowledges"];
     while control_plane.run_kubectl(&kinds, None).await.is_err() {
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
-//! How long it takes to plan a large commitment that has its slots: one more, one fewer, and nothing to do. Measured are
-//! the planner of the domain alone and the whole step of the controller, from facts to plan, in this process on one core.
+//! Measures how long it takes to plan a large commitment that has its slots: one more, one fewer, and no change. It
+//! measures the planner of the domain alone and the whole step of the controller, from facts to plan, in this process
+//! on one core.
 
 mod scene;
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use berth_committed_resource::{Facts, Limits, plan};
+use berth_committed_resource::{CommitmentFacts, Limits, plan};
 use berth_core::planner::{self, SlotPlan};
 use jiff::Timestamp;
 
@@ -22,18 +23,18 @@ const RUNS: usize = 501;
 const MILLISECONDS: f64 = 5.0;
 const TIMES_THE_SMALL: f64 = 12.0;
 
-/// What somebody wishes of a commitment.
+/// The change that a user makes to a commitment.
 #[derive(Clone, Copy, Debug)]
-enum Wish {
+enum PlannedChange {
     Grow,
     Shrink,
     Replan,
 }
 
-impl Wish {
+impl PlannedChange {
     const ALL: [Self; 3] = [Self::Grow, Self::Shrink, Self::Replan];
 
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Grow => "grow by one",
             Self::Shrink => "shrink by one",
@@ -49,7 +50,6 @@ impl Wish {
         }
     }
 
-    /// New slots, and slots that go.
     fn outcome(self) -> (usize, usize) {
         match self {
             Self::Grow => (1, 0),
@@ -71,45 +71,43 @@ pub fn measure() -> Result<Vec<Row>, Error> {
     ])
 }
 
-/// The two commitments that are compared.
 struct Both<'a> {
     small: &'a Scene,
     large: &'a Scene,
 }
 
 impl Both<'_> {
-    fn row(&self, step: &str, work: impl Fn(&Facts) -> Option<SlotPlan>) -> Result<Row, Error> {
+    fn row(&self, step: &str, work: impl Fn(&CommitmentFacts) -> Option<SlotPlan>) -> Result<Row, Error> {
         let what = format!("a commitment of {LARGE} slots in force: {step}");
         let mut goals = Vec::new();
-        for wish in Wish::ALL {
-            let small = times(&self.small.facts(wish.of(SMALL)), wish, &work)?;
-            let large = times(&self.large.facts(wish.of(LARGE)), wish, &work)?;
-            goals.extend(compared(wish.words(), &small, &large));
+        for desired in PlannedChange::ALL {
+            let small = times(&self.small.facts(desired.of(SMALL)), desired, &work)?;
+            let large = times(&self.large.facts(desired.of(LARGE)), desired, &work)?;
+            goals.extend(compared(desired.describe(), &small, &large));
         }
         Ok(Row { letter: 'c', what, goals })
     }
 
-    /// What comes before a plan, for comparison.
     fn reading(&self) -> Row {
         let times = |scene: &Scene| repeated(|| drop(black_box(scene.slots())));
         let (small, large) = (times(self.small), times(self.large));
         let found = format!("{:.1} ms; with {SMALL} slots {:.1} ms", millis(&large), millis(&small));
-        let goals = vec![Goal::told("shown", found)];
+        let goals = vec![Goal::new("shown", found)];
         Row { letter: 'c', what: "the same commitment: from its objects to facts".to_owned(), goals }
     }
 }
 
-fn compared(wish: &str, small: &Times, large: &Times) -> [Goal; 2] {
+fn compared(desired: &str, small: &Times, large: &Times) -> [Goal; 2] {
     let (few, many) = (millis(small), millis(large));
     let times = many / few;
     [
         Goal::wanted(
-            format!("{wish}: at most {MILLISECONDS} ms"),
+            format!("{desired}: at most {MILLISECONDS} ms"),
             format!("{many:.2} ms, p99 {:.2} ms", large.percentile(99).as_secs_f64() * 1e3),
             many <= MILLISECONDS,
         ),
         Goal::wanted(
-            format!("{wish}: at most {TIMES_THE_SMALL} times the time at {SMALL}"),
+            format!("{desired}: at most {TIMES_THE_SMALL} times the time at {SMALL}"),
             format!("{times:.1} times ({few:.3} ms)"),
             times <= TIMES_THE_SMALL,
         ),
@@ -120,11 +118,15 @@ fn millis(times: &Times) -> f64 {
     times.median().as_secs_f64() * 1e3
 }
 
-/// What was to be measured has to be what is done.
-fn times(facts: &Facts, wish: Wish, work: impl Fn(&Facts) -> Option<SlotPlan>) -> Result<Times, Error> {
+/// The plan must be what should be measured.
+fn times(
+    facts: &CommitmentFacts,
+    desired: PlannedChange,
+    work: impl Fn(&CommitmentFacts) -> Option<SlotPlan>,
+) -> Result<Times, Error> {
     let outcome = work(facts).map(|plan| (plan.create.len(), plan.release.len()));
-    if outcome != Some(wish.outcome()) {
-        return Err(Error::Planned { wish: wish.words(), outcome });
+    if outcome != Some(desired.outcome()) {
+        return Err(Error::Planned { desired: desired.describe(), outcome });
     }
     Ok(repeated(|| drop(black_box(work(black_box(facts))))))
 }

@@ -1,31 +1,27 @@
-//! What Linux knows of a process: processor time and memory.
+//! Processor time and memory of a process, from `/proc`.
 
 use std::{fs, io};
 
 use crate::error::Error;
 
-/// Clock ticks per second in `/proc`, which is 100 on every Linux that we run on.
+/// Clock ticks per second in `/proc`: 100 on every Linux that we support.
 const TICKS: f64 = 100.0;
 
 /// Processor seconds so far, and memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
-    /// User and system time.
     pub cpu_seconds: f64,
-    /// The resident set of now in KiB.
     pub resident_kib: u64,
-    /// The highest resident set in KiB.
     pub peak_kib: u64,
 }
 
 impl Usage {
-    /// The processor seconds after an earlier state; memory is that of now.
+    /// The processor seconds after an earlier state, with the current memory.
     pub fn since(self, earlier: Self) -> Self {
         Self { cpu_seconds: self.cpu_seconds - earlier.cpu_seconds, ..self }
     }
 }
 
-/// The id of the thread that asks.
 pub fn this_thread() -> Result<u32, Error> {
     let path = "/proc/thread-self";
     let link = fs::read_link(path).map_err(Error::system(path))?;
@@ -38,7 +34,6 @@ pub fn seconds_of_thread(id: u32) -> Result<f64, Error> {
     Ok(cpu_seconds(&read(std::process::id(), &format!("task/{id}/stat"))?))
 }
 
-/// Of the process with this id.
 pub fn usage(pid: u32) -> Result<Usage, Error> {
     let (stat, status) = (read(pid, "stat")?, read(pid, "status")?);
     let [resident_kib, peak_kib] = ["VmRSS:", "VmHWM:"].map(|name| kib(&status, name));
@@ -50,7 +45,7 @@ fn read(pid: u32, file: &str) -> Result<String, Error> {
     fs::read_to_string(&path).map_err(Error::system(path))
 }
 
-/// Fields 14 and 15, counted from 1; the second is a name in brackets, which may hold anything.
+/// Fields 14 and 15, counted from 1; the second field is a name in parentheses, which may hold anything.
 fn cpu_seconds(stat: &str) -> f64 {
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS

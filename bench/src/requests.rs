@@ -1,13 +1,11 @@
-//! What was asked of an API server, as it counts itself (`apiserver_request_total`). It decides what a write is: every
-//! request that may change an object, whoever sent it and whatever came of it. Leases are apart, as they are renewed whether or not
-//! anything happens.
+//! The requests that an API server counts (`apiserver_request_total`). Leases are counted apart, because they are
+//! renewed whether or not anything happens.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 const METRIC: &str = "apiserver_request_total{";
 const WRITES: [&str; 6] = ["POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"];
-/// Questions that are asked with POST.
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 const LEASES: &str = "leases";
 
@@ -22,12 +20,11 @@ pub struct Kind {
     pub refused: bool,
 }
 
-/// How many writes of which kind.
+/// The number of writes of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests(BTreeMap<Kind, u64>);
 
 impl Requests {
-    /// Reads the metrics of an API server.
     pub fn read(metrics: &str) -> Self {
         let mut all = Self::default();
         for line in metrics.lines().filter_map(|line| line.strip_prefix(METRIC)) {
@@ -38,7 +35,7 @@ impl Requests {
         all
     }
 
-    /// What came after an earlier state of the same server.
+    /// The requests after an earlier state of the same server.
     pub fn since(&self, earlier: &Self) -> Self {
         let more = |(kind, now): (&Kind, &u64)| {
             let number = now.saturating_sub(earlier.0.get(kind).copied().unwrap_or_default());
@@ -47,17 +44,15 @@ impl Requests {
         Self(self.0.iter().filter_map(more).collect())
     }
 
-    /// All writes but those of Leases.
     pub fn writes(&self) -> u64 {
         self.sum(|kind| kind.resource != LEASES)
     }
 
-    /// Writes of Leases.
     pub fn leases(&self) -> u64 {
         self.sum(|kind| kind.resource == LEASES)
     }
 
-    /// Writes of these plurals, each with its subresources.
+    /// The writes of these plurals and their subresources.
     pub fn writes_of(&self, plurals: &[&str]) -> u64 {
         self.sum(|kind| plurals.contains(&kind.resource.split('/').next().unwrap_or_default()))
     }
@@ -77,7 +72,7 @@ impl fmt::Display for Requests {
     }
 }
 
-/// A sample, without its beginning; `None` if it is about no write.
+/// A sample without the metric's name; `None` if it is not about a write.
 fn write(line: &str) -> Option<(Kind, u64)> {
     let (labels, number) = line.rsplit_once("} ")?;
     let label = |wanted: &str| {
@@ -94,7 +89,7 @@ fn write(line: &str) -> Option<(Kind, u64)> {
     changes.then(|| Some((Kind { resource, verb: verb.to_owned(), refused }, count(number)?)))?
 }
 
-/// Large numbers are written like `1.000123e+06`.
+/// Large numbers have the form `1.000123e+06`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counters are whole and not negative")]
 fn count(number: &str) -> Option<u64> {
     number.trim().parse::<f64>().ok().map(|number| number as u64)

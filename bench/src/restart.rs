@@ -1,6 +1,6 @@
-//! Restart and take-over on a cloud that is full (row e of docs/performance.md): how long until somebody decides again, and
-//! that nothing is written that nobody needs. When what was written is told by the journal of the API server, how much by
-//! its counters.
+//! Restart and take-over on a full cloud (row e of docs/performance.md): the time until the operator decides again, and
+//! that it writes nothing unnecessary. The journal of the API server shows when something was written, its counters how
+//! much.
 
 mod moments;
 
@@ -20,30 +20,29 @@ use crate::table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT};
 use moments::{first_slot, lease_taken};
 
 const ELECT: &[&str] = &["--leader-elect"];
-/// Of the commitment that comes at the wrong moment.
+/// The slots of the commitment that is created right after the event.
 const SLOTS: usize = 4;
-const LOOKS: &str = "berth_controller_runs_total";
+const RECONCILIATIONS: &str = "berth_controller_runs_total";
 
-/// What happens to the leader.
+/// The event that ends the leader.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// It ends in order, and another one is started.
+    /// The leader exits in order, and another process is started.
     Restart,
-    /// It is killed, and another one that runs already takes over.
+    /// The leader is killed, and a running standby takes over.
     TakeOver,
 }
 
-/// One time.
+/// The outcome of one round.
 #[derive(Clone, Debug)]
 struct Outcome {
     /// Seconds from the event to the first slot of a new commitment.
     after_event: f64,
-    /// The same from the moment that the new leader had the lease.
+    /// The same from the moment when the new leader got the lease.
     after_lease: f64,
     requests: Requests,
 }
 
-/// Both, several times each.
 pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
     let (hosts, rounds) = size.pick((500, 5), (50, 2));
     let commitments = hosts * cloud::COMMITMENTS_PER_HOST;
@@ -70,45 +69,44 @@ pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// What is written when there is nothing to do.
+/// The writes when there is nothing to do.
 async fn idle(plane: &Plane, event: Event, counts: Counts) -> Result<Requests, Error> {
     let ready = ready(plane, event).await?;
     let before = plane.requests().await?;
     let mut operator = ready.happen(plane).await?;
-    let all = "every object is looked at";
-    operator.counted(LOOKS, "controller=\"committed-resource\"", counts.commitments, all).await?;
-    operator.counted(LOOKS, "controller=\"commitment-reservation\"", counts.slots, all).await?;
+    let all = "every object is reconciled";
+    operator.counted(RECONCILIATIONS, "controller=\"committed-resource\"", counts.commitments, all).await?;
+    operator.counted(RECONCILIATIONS, "controller=\"commitment-reservation\"", counts.slots, all).await?;
     plane.rest().await?;
     let requests = plane.requests().await?.since(&before);
     operator.stop().await?;
     Ok(requests)
 }
 
-/// A commitment comes at the very moment.
 async fn decide(plane: &Plane, event: Event, uuid: &str) -> Result<Outcome, Error> {
     let ready = ready(plane, event).await?;
     let (before, mut watching) = (plane.requests().await?, Watching::begin(plane.admin()).await?);
-    let wish = cloud::commitment(uuid, SLOTS);
+    let desired = cloud::commitment(uuid, SLOTS);
     let began = Timestamp::now();
-    let (operator, _) = tokio::try_join!(ready.happen(plane), create(plane.admin(), &wish))?;
+    let (operator, _) = tokio::try_join!(ready.happen(plane), create(plane.admin(), &desired))?;
     watching.ready(1).await?;
     plane.rest().await?;
     let requests = plane.requests().await?.since(&before);
-    let journal = plane.control_plane().journal()?;
+    let write_requests = plane.control_plane().write_requests()?;
     let prefix = format!("{}-", names::commitment(uuid));
-    let (slot, lease) = (first_slot(&journal, &prefix, began)?, lease_taken(&journal, began)?);
+    let (slot, lease) = (first_slot(&write_requests, &prefix, began)?, lease_taken(&write_requests, began)?);
     operator.stop().await?;
     let seconds = |since: Timestamp| slot.duration_since(since).as_secs_f64();
     Ok(Outcome { after_event: seconds(began), after_lease: seconds(lease), requests })
 }
 
-/// The one that leads, and the one that will.
+/// The leader and the standby.
 struct Pair {
     leader: Operator,
     next: Operator,
 }
 
-/// What has to be there before the event.
+/// The state that is needed before the event.
 enum Ready {
     Restart,
     TakeOver(Box<Pair>),
@@ -130,7 +128,6 @@ async fn ready(plane: &Plane, event: Event) -> Result<Ready, Error> {
 }
 
 impl Ready {
-    /// Whoever leads from now on.
     async fn happen(self, plane: &Plane) -> Result<Operator, Error> {
         match self {
             Self::Restart => Operator::start_with(plane, ELECT).await,
@@ -154,7 +151,7 @@ fn row(event: Event, counts: Counts, quiet: &Requests, outcomes: &[Outcome]) -> 
         middle(|outcome| outcome.after_event),
         middle(|outcome| outcome.after_lease)
     );
-    let goals = [Goal::told(format!("from the {from} to the first slot of a new commitment"), shown), unneeded(quiet)];
+    let goals = [Goal::new(format!("from the {from} to the first slot of a new commitment"), shown), unneeded(quiet)];
     let goals = goals.into_iter().chain(needed(outcomes)).collect();
     Row { letter: 'e', what: format!("{what} at {} slots", counts.slots), goals }
 }
@@ -164,7 +161,7 @@ fn unneeded(quiet: &Requests) -> Goal {
     Goal::budget("nothing to do: no write besides the Lease", format!("{writes}; {leases} of the Lease"), writes == 0)
 }
 
-/// The worst of all rounds counts. Those who want a commitment create it.
+/// The worst round counts. The commitments themselves are created by their users.
 fn needed(outcomes: &[Outcome]) -> [Goal; 2] {
     let worst = |of: fn(&Requests) -> f64| outcomes.iter().map(|outcome| of(&outcome.requests)).fold(0.0, f64::max);
     let budget = |most: f64, of: &str, found: f64| {

@@ -1,5 +1,5 @@
-//! What a slot costs in clouds of several sizes, and what the largest of them costs while nothing happens (row d of
-//! docs/performance.md). Commitments and hosts are there before the operator starts; from then on it makes the slots.
+//! The cost of a slot in clouds of several sizes, and the idle cost of the largest (row d of docs/performance.md).
+//! Commitments and hosts exist before the operator starts; it then creates the slots.
 
 mod rest;
 mod served;
@@ -12,18 +12,18 @@ use crate::size::Size;
 use crate::table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT};
 use served::Served;
 
-/// How many times the smallest figure per slot the largest one may be.
+/// The allowed ratio between the largest and the smallest figure per slot.
 const TIMES: f64 = 1.2;
 
-/// One size.
+/// One size of the cloud.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     slots: usize,
-    /// What takes little time is measured several times.
+    /// Short measurements are repeated.
     rounds: usize,
 }
 
-/// All sizes, and the rest of the last one.
+/// Measures all sizes, and the idle cost of the last one.
 pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
     let load = |slots, rounds| Load { slots, rounds };
     let loads = size.pick(vec![load(1_000, 5), load(10_000, 1), load(50_000, 1)], vec![load(500, 3), load(1_500, 1)]);
@@ -56,7 +56,7 @@ fn row(all: &[Vec<Served>]) -> Row {
         slots,
         commitments,
         alike("memory per slot", "KiB", 2, &medians(all, Served::kib)),
-        told(all),
+        reported(all),
     ];
     Row { letter: 'd', what: format!("{} slots, 10 for each commitment, 20 for each host", sizes.join(", ")), goals }
 }
@@ -65,7 +65,7 @@ fn medians(all: &[Vec<Served>], of: impl Fn(&Served) -> f64) -> Vec<f64> {
     all.iter().map(|rounds| median(rounds.iter().map(&of))).collect()
 }
 
-/// Figures that should be the same for all sizes.
+/// Checks that the figures are about the same for all sizes.
 fn alike(what: &str, unit: &str, digits: usize, figures: &[f64]) -> Goal {
     let bound = |worse: fn(f64, f64) -> f64| figures.iter().copied().reduce(worse).unwrap_or_default();
     let times = bound(f64::max) / bound(f64::min);
@@ -89,13 +89,13 @@ fn written(all: &[Vec<Served>]) -> [Goal; 2] {
     ]
 }
 
-fn told(all: &[Vec<Served>]) -> Goal {
+fn reported(all: &[Vec<Served>]) -> Goal {
     let shown = |rounds: &Vec<Served>| {
         let Served { slots, usage, seconds, .. } = &rounds[0];
         let peak = usage.peak_kib / 1024;
         format!("{slots}: {:.1} s of CPU in {seconds:.0} s, peak {peak} MiB", usage.cpu_seconds)
     };
-    Goal::told("shown", all.iter().map(shown).collect::<Vec<_>>().join("; "))
+    Goal::new("shown", all.iter().map(shown).collect::<Vec<_>>().join("; "))
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! How fast the scheduler decides (document 60 section 13). What is measured is in one file each; each returns lines for
-//! people.
+//! Measures how fast the scheduler decides. Each file measures one thing and returns lines to print.
 
 mod cloud;
 mod growth;
@@ -13,7 +12,7 @@ use crate::error::Error;
 use crate::size::Size;
 use crate::table::Row;
 
-/// Measures and prints everything, or in short the decisions of one process alone.
+/// Measures and prints everything, or in the quick mode only the decisions of one process.
 pub async fn measure(size: Size) -> Result<Row, Error> {
     let row = in_process::measure(size.pick(20_000, 4_000)).await?;
     if size.is_full() {

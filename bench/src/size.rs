@@ -1,4 +1,4 @@
-//! How much is measured.
+//! The arguments that set how much is measured.
 
 use clap::Args;
 
@@ -22,27 +22,26 @@ pub struct Size {
 }
 
 impl Size {
-    /// The one as the document has it, or the smaller one.
+    /// The full value, or the one of the quick mode.
     pub fn pick<T>(self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// Those of these clouds, by their hosts, that somebody has asked for.
+    /// These sizes, or only the one that the user asked for.
     pub fn hosts(self, all: &[u64]) -> impl Iterator<Item = u64> {
         all.iter().copied().filter(move |hosts| self.hosts.is_none_or(|only| only == *hosts))
     }
 
-    /// Those databases that somebody has asked for.
     pub fn stores(self) -> impl Iterator<Item = Store> {
         Store::ALL.into_iter().filter(move |store| self.store.is_none_or(|only| only == *store))
     }
 
-    /// Whether it is as the document has it.
+    /// Whether the size is that of the documented figures.
     pub fn is_full(self) -> bool {
         !self.quick
     }
 
-    /// The same for the number of rounds, unless somebody has asked for another one.
+    /// The number of rounds, unless the user asked for another one.
     pub fn rounds(self, full: usize, quick: usize) -> usize {
         self.rounds.unwrap_or_else(|| self.pick(full, quick))
     }

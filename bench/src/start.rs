@@ -10,12 +10,12 @@ use crate::fill::{Counts, fill};
 use crate::operator::Operator;
 use crate::plane::Plane;
 
-/// In this time nothing happens but what is done every few seconds, such as the check of the laws.
+/// An idle time, in which only periodic work happens, such as the check of the invariants.
 const IDLE: Duration = Duration::from_secs(30);
 
-const LOOKS: &str = "berth_controller_runs_total";
+const RECONCILIATIONS: &str = "berth_controller_runs_total";
 
-/// Fills a control plane with about so many objects, starts the operator and measures.
+/// Fills a control plane with about this many objects, starts the operator and measures.
 pub async fn measure(objects: usize) -> Result<Row, Error> {
     let counts = Counts::of(objects);
     let plane = Plane::start().await?;
@@ -33,17 +33,17 @@ async fn start(plane: &Plane, counts: Counts) -> Result<Row, Error> {
     let mut operator = Operator::start(plane).await?;
     operator.ready().await?;
     let ready = began.elapsed();
-    let all = "every object is looked at";
-    operator.counted(LOOKS, "controller=\"committed-resource\"", counts.commitments, all).await?;
-    operator.counted(LOOKS, "controller=\"commitment-reservation\"", counts.slots, all).await?;
-    let (looked, busy) = (began.elapsed(), operator.usage()?);
+    let all = "every object is reconciled";
+    operator.counted(RECONCILIATIONS, "controller=\"committed-resource\"", counts.commitments, all).await?;
+    operator.counted(RECONCILIATIONS, "controller=\"commitment-reservation\"", counts.slots, all).await?;
+    let (reconciled, busy) = (began.elapsed(), operator.usage()?);
     sleep(IDLE).await;
     let (idle, writes) = (operator.usage()?, operator.sum("berth_writes_total", "").await);
     operator.stop().await?;
     Ok(Row {
         objects: counts.objects(),
         ready,
-        looked,
+        reconciled,
         cpu_seconds: busy.cpu_seconds,
         idle_cpu_seconds: idle.cpu_seconds - busy.cpu_seconds,
         peak_mib: idle.peak_kib / 1024,

@@ -1,40 +1,35 @@
-//! How long many equal things took, as lines for people.
+//! Statistics of durations, as lines to print.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Durations of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// One more.
     pub fn add(&mut self, took: Duration) {
         self.0.push(took);
     }
 
-    /// All of the others as well.
     pub fn append(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The mean; zero of nothing.
     pub fn mean(&self) -> Duration {
         let all: Duration = self.0.iter().sum();
         all / u32::try_from(self.0.len().max(1)).unwrap_or(u32::MAX)
     }
 
-    /// The middle one: what the others on the machine do hardly moves it.
+    /// The median, which other load on the machine hardly changes.
     pub fn median(&self) -> Duration {
         self.percentile(50)
     }
 
-    /// The duration that so many of a hundred do not exceed.
+    /// The duration that `percent` percent do not exceed.
     pub fn percentile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

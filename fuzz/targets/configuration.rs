@@ -1,4 +1,4 @@
-//! Configurations: read, strictly and not, and what they say in effect read again.
+//! Configurations: parsed, strictly and not, and the configuration in effect parsed again.
 #![no_main]
 
 #[path = "../../crates/telemetry/tests/trials/configuration.rs"]

@@ -1,4 +1,4 @@
-//! The content of the Knowledge object: flavor groups are read from it, and slots planned with them.
+//! The content of the Knowledge object: flavor groups are parsed, and slots planned with them.
 #![no_main]
 
 #[path = "../../crates/crds/tests/trials/flavor_groups.rs"]

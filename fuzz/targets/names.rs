@@ -1,4 +1,4 @@
-//! Names of objects: made from what people and other programs chose, and read again.
+//! Names of objects: made from values of users and other programs, and parsed again.
 #![no_main]
 
 #[path = "../../crates/crds/tests/trials/names.rs"]

@@ -1,6 +1,6 @@
 //! Bodies of the Placement API: requests one after the other, over a ledger in memory.
 #![no_main]
-#![allow(clippy::unwrap_used, reason = "the fuzzer is told by a panic")]
+#![allow(clippy::unwrap_used, reason = "a panic is a finding of the fuzzer")]
 
 #[path = "../../crates/placement/tests/api/in_memory.rs"]
 mod in_memory;

@@ -1,6 +1,6 @@
 //! Whole requests to the Placement API, and heads that the HTTP library refuses.
 #![no_main]
-#![allow(clippy::unwrap_used, reason = "the fuzzer is told by a panic")]
+#![allow(clippy::unwrap_used, reason = "a panic is a finding of the fuzzer")]
 
 #[path = "../../crates/placement/tests/api/in_memory.rs"]
 mod in_memory;

@@ -1,6 +1,6 @@
-//! Queries of allocation candidates and of providers: read, asked of a small cloud, answered.
+//! Queries of allocation candidates and of providers: parsed, run on a small cloud, answered.
 #![no_main]
-#![allow(clippy::unwrap_used, reason = "the fuzzer is told by a panic")]
+#![allow(clippy::unwrap_used, reason = "a panic is a finding of the fuzzer")]
 
 #[path = "../../crates/placement/tests/api/in_memory.rs"]
 mod in_memory;

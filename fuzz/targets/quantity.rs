@@ -1,4 +1,4 @@
-//! Quantities: read from a text, rounded, written again.
+//! Quantities: parsed, rounded, written again.
 #![no_main]
 
 #[path = "../../crates/core/tests/trials/quantity.rs"]

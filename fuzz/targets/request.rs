@@ -1,4 +1,4 @@
-//! Requests to the scheduler API: read, decided over a few hosts, answered.
+//! Requests to the scheduler API: parsed, decided over a few hosts, answered.
 #![no_main]
 
 #[path = "../../crates/scheduler-api/tests/trials/request.rs"]

@@ -1,5 +1,5 @@
-//! A client that writes what the operator would write and decides nothing: the same account, the same connections, the
-//! same bytes. What it writes is taken from what the operator made of a commitment like these.
+//! A client that writes what the operator would write and decides nothing: same account, same connections, same bytes.
+//! The written objects are copies of what the operator wrote for a similar commitment.
 
 use berth_crds::{CommittedResource, Reservation};
 use futures::future::try_join_all;
@@ -13,10 +13,9 @@ use crate::cloud::Pattern;
 use crate::error::Error;
 use crate::plane::Plane;
 
-/// Requests that are under way at the same time.
+/// The maximum of concurrent requests.
 const AT_ONCE: usize = 32;
 
-/// The client.
 pub struct Bare {
     client: Client,
     commitments: Api<CommittedResource>,
@@ -26,14 +25,13 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// One that writes what is in the pattern.
+    /// A client that writes copies of the pattern.
     pub async fn new(plane: &Plane, pattern: Pattern) -> Result<Self, Error> {
         let client = plane.bare_client().await?;
         let (commitments, slots) = (Api::all(client.clone()), Api::all(client.clone()));
         Ok(Self { client, commitments, slots, pattern, turns: Semaphore::new(AT_ONCE) })
     }
 
-    /// Its connections.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -47,7 +45,7 @@ impl Bare {
         self.turn(self.commitments.patch(&commitment.name_any(), &PatchParams::default(), &Patch::Merge(patch))).await
     }
 
-    /// Creates the slots of a commitment on a host and writes the status of each, then that of the commitment.
+    /// Creates the slots of a commitment on a host, writes the status of each, then the status of the commitment.
     pub async fn serve(&self, commitment: &CommittedResource, host: &str) -> Result<(), Error> {
         let (uuid, zone) = (&commitment.spec.commitment_uuid, &commitment.spec.availability_zone);
         let slots = self.pattern.slots_on(host, zone, uuid, &commitment.uid().unwrap_or_default())?;
@@ -66,7 +64,7 @@ impl Bare {
     }
 
     async fn turn<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<(), Error> {
-        // Cannot fail: nobody closes it.
+        // Cannot fail: the semaphore is never closed.
         let _turn = self.turns.acquire().await;
         Ok(request.await.map(drop)?)
     }

@@ -1,4 +1,4 @@
-//! Row a: many commitments at once.
+//! Row a: many commitments at the same time.
 
 use std::fmt;
 
@@ -20,13 +20,13 @@ use crate::requests::Requests;
 use crate::size::Size;
 use crate::table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT};
 
-/// Commitments that are created at the same time.
+/// The maximum of commitments that are created at the same time.
 const AT_ONCE: usize = 32;
 const TIMES_THE_FLOOR: f64 = 1.3;
 const MEMORY_KIB: u64 = 64 * 1024;
 const MEMORY_KIB_PER_SLOT: u64 = 8;
 
-/// What is created.
+/// The commitments to create.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     hosts: usize,
@@ -41,18 +41,17 @@ impl Load {
     }
 }
 
-/// What one side needed.
+/// The costs of one side.
 #[derive(Clone, Debug)]
 struct Needed {
     seconds: f64,
     api_server_cpu: f64,
     etcd_cpu: f64,
-    /// Of the operator; the floor has none.
     operator: Option<Usage>,
     requests: Requests,
 }
 
-/// Measures in turn, and says how that compares.
+/// Measures both sides in turn and compares them.
 pub async fn measure(size: Size) -> Result<Row, Error> {
     let load = size.pick(
         Load { hosts: 500, commitments: 1_000, slots_each: 10, rounds: size.rounds(5, 2) },
@@ -93,7 +92,7 @@ async fn serve(plane: &Plane, load: Load, floor: Option<&Bare>, operator: Option
     tokio::try_join!(create_all(plane, load, floor), watching.ready(load.commitments))?;
     let seconds = began.elapsed().as_secs_f64();
 
-    // What is told about it comes a little later.
+    // Events and metrics follow a little later.
     plane.rest().await?;
     let (after, busy) = usage()?;
     Ok(Needed {
@@ -105,18 +104,18 @@ async fn serve(plane: &Plane, load: Load, floor: Option<&Bare>, operator: Option
     })
 }
 
-/// Creates the commitments, each served by the floor as soon as it is there.
+/// Creates the commitments; the floor serves each as soon as it exists.
 async fn create_all(plane: &Plane, load: Load, floor: Option<&Bare>) -> Result<(), Error> {
     let one = async |number: usize| -> Result<(usize, CommittedResource), Error> {
-        let wish = cloud::commitment_in(&cloud::uuid(number), load.slots_each, number);
-        Ok((number, create(plane.admin(), &wish).await?))
+        let desired = cloud::commitment_in(&cloud::uuid(number), load.slots_each, number);
+        Ok((number, create(plane.admin(), &desired).await?))
     };
     let created = stream::iter(0..load.commitments).map(one).buffer_unordered(AT_ONCE);
     let serve = async |(number, commitment): (usize, CommittedResource)| match floor {
         Some(bare) => bare.serve(&commitment, &cloud::host_for(number, load.hosts)).await,
         None => Ok(()),
     };
-    // The floor takes its turns by itself.
+    // The floor limits its own requests.
     created.map_ok(serve).try_buffer_unordered(load.commitments).try_collect().await
 }
 
@@ -139,14 +138,13 @@ fn row(load: Load, pairs: &[Pair<Needed>]) -> Row {
     Row { letter: 'a', what, goals }
 }
 
-/// The worst of all rounds counts.
 fn written(load: Load, pairs: &[Pair<Needed>]) -> [Goal; 2] {
     let most = |plurals: &[&str], others: usize, of: usize| {
         let writes = pairs.iter().map(|pair| pair.operator.requests.writes_of(plurals)).max().unwrap_or_default();
         per(writes.saturating_sub(others as u64), of)
     };
     let per_slot = most(&["reservations"], 0, load.slots());
-    // Those who want commitments create them.
+    // The commitments themselves are created by their users, so these writes are not the operator's.
     let per_commitment = most(&["committedresources", "events"], load.commitments, load.commitments);
     let budget = |most: f64, of: &str, found: f64| {
         Goal::budget(format!("at most {most} writes per {of}"), format!("{found:.2}"), found <= most)
@@ -157,12 +155,11 @@ fn written(load: Load, pairs: &[Pair<Needed>]) -> [Goal; 2] {
     ]
 }
 
-/// What neither slots nor commitments explain.
 fn others(pairs: &[Pair<Needed>]) -> Goal {
     let most = |of: &dyn Fn(&Requests) -> u64| pairs.iter().map(|pair| of(&pair.operator.requests)).max().unwrap_or(0);
     let others =
         most(&|requests| requests.writes() - requests.writes_of(&["reservations", "committedresources", "events"]));
-    Goal::told("other writes, and Leases", format!("{others}, and {}", most(&Requests::leases)))
+    Goal::new("other writes, and Leases", format!("{others}, and {}", most(&Requests::leases)))
 }
 
 fn time(pairs: &[Pair<Needed>]) -> Goal {
@@ -191,7 +188,7 @@ fn cpu(load: Load, pairs: &[Pair<Needed>]) -> Goal {
     let [server, floor_server] = middles(pairs, |needed| needed.api_server_cpu);
     let [etcd, floor_etcd] = middles(pairs, |needed| needed.etcd_cpu);
     let each = own * per(1000, load.slots());
-    Goal::told(
+    Goal::new(
         "CPU seconds shown",
         format!(
             "operator {own:.1} s = {each:.2} ms per slot; API server {server:.1} s (floor {floor_server:.1} s); \
@@ -200,7 +197,6 @@ fn cpu(load: Load, pairs: &[Pair<Needed>]) -> Goal {
     )
 }
 
-/// The medians of operator and floor.
 fn middles(pairs: &[Pair<Needed>], of: impl Fn(&Needed) -> f64) -> [f64; 2] {
     [median(pairs.iter().map(|pair| of(&pair.operator))), median(pairs.iter().map(|pair| of(&pair.floor)))]
 }

@@ -1,5 +1,6 @@
-//! Row b: one commitment at a time, while nothing else is to be done. The floor takes the steps that depend on each other:
-//! it sees the commitment in a watch, claims it, creates the slots, writes the status of each, then that of the commitment.
+//! Row b: one commitment at a time on an otherwise idle control plane. The floor takes the steps that depend on each
+//! other: it sees the commitment in a watch, claims it, creates the slots, writes the status of each, then that of the
+//! commitment.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,14 +22,12 @@ use crate::times::Times;
 
 const SLOTS: usize = 4;
 const HOSTS: usize = 120;
-/// Long enough for what comes after Ready, such as the event.
+/// Long enough for the writes that follow `Ready`, such as the event.
 const PAUSE: Duration = Duration::from_millis(150);
-/// The first ones open connections.
 const WARM_UP: usize = 5;
-/// What is allowed, by percentile.
 const TIMES_THE_FLOOR: [(usize, f64); 2] = [(50, 2.0), (99, 3.0)];
 
-/// Measures in turn, and says how that compares.
+/// Measures both sides in turn and compares them.
 pub async fn measure(size: Size) -> Result<Row, Error> {
     let (runs, rounds) = (size.pick(200, 50), size.rounds(5, 1));
     let pattern = learned(SLOTS).await?;
@@ -65,14 +64,14 @@ async fn run(runs: usize, side: Side, pattern: &Pattern) -> Result<Times, Error>
     Ok(times)
 }
 
-/// From the creation of each commitment until somebody who watches sees that it is ready.
+/// The time from the creation of each commitment until a watch shows that it is ready.
 async fn each(plane: &Plane, runs: usize) -> Result<Times, Error> {
     plane.rest().await?;
     let (mut watching, mut times) = (Watching::begin(plane.admin()).await?, Times::default());
     for number in 0..WARM_UP + runs {
-        let wish = cloud::commitment_in(&cloud::uuid(number), SLOTS, number);
+        let desired = cloud::commitment_in(&cloud::uuid(number), SLOTS, number);
         let began = Instant::now();
-        create(plane.admin(), &wish).await?;
+        create(plane.admin(), &desired).await?;
         watching.ready(number + 1).await?;
         let took = began.elapsed();
         if number >= WARM_UP {
@@ -83,7 +82,7 @@ async fn each(plane: &Plane, runs: usize) -> Result<Times, Error> {
     Ok(times)
 }
 
-/// What the operator does, without having to decide anything.
+/// Takes the steps of the operator without deciding anything.
 async fn serve(bare: &Bare, mut watching: Watching) -> Result<Infallible, Error> {
     loop {
         let commitment = watching.fresh().await?;

@@ -1,11 +1,11 @@
-//! What operator and floor find, and what the floor has to write.
+//! The initial objects that operator and floor find, and the pattern for the floor.
 
 use crate::cloud::{self, Pattern};
 use crate::error::Error;
 use crate::fill::{all, create, flavor_groups, pattern};
 use crate::plane::Plane;
 
-/// What the operator makes of a commitment of so many slots.
+/// The objects that the operator writes for a commitment of `slots` slots.
 pub async fn learned(slots: usize) -> Result<Pattern, Error> {
     let plane = with_hosts(1).await?;
     let made = pattern(&plane, slots).await?;
@@ -13,7 +13,7 @@ pub async fn learned(slots: usize) -> Result<Pattern, Error> {
     Ok(made)
 }
 
-/// A control plane with so many hosts in three zones, and nothing promised on them yet.
+/// A control plane with empty hosts in three zones.
 pub async fn with_hosts(hosts: usize) -> Result<Plane, Error> {
     let plane = Plane::start().await?;
     flavor_groups(plane.admin()).await?;

@@ -1,4 +1,4 @@
-//! What people see of commitments: when they are ready.
+//! A watch that waits for commitments to become ready.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,17 +12,14 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 
-/// Far more than anything here takes.
 const WITHIN: Duration = Duration::from_secs(600);
 
-/// A watch of all commitments.
 pub struct Watching {
     stream: BoxStream<'static, watcher::Result<Event<CommittedResource>>>,
     ready: BTreeSet<String>,
 }
 
 impl Watching {
-    /// Begins; from now on nothing is missed.
     pub async fn begin(client: &Client) -> Result<Self, Error> {
         let api: Api<CommittedResource> = Api::all(client.clone());
         let mut watching =
@@ -31,7 +28,7 @@ impl Watching {
         Ok(watching)
     }
 
-    /// Waits until so many commitments are ready.
+    /// Waits until this many commitments are ready.
     pub async fn ready(&mut self, number: usize) -> Result<(), Error> {
         while self.ready.len() < number {
             if let Event::Apply(commitment) = self.next().await? {
@@ -44,7 +41,7 @@ impl Watching {
         Ok(())
     }
 
-    /// Waits for the next commitment that nobody has served yet.
+    /// Waits for the next commitment that is not claimed yet.
     pub async fn fresh(&mut self) -> Result<CommittedResource, Error> {
         loop {
             if let Event::Apply(commitment) = self.next().await?

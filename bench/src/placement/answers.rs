@@ -1,5 +1,6 @@
-//! Whether two servers say the same of one cloud. Without a limit both must name the same candidates, as often; with one,
-//! as many as there may be, each of them among all, and summaries of exactly the trees that they are in.
+//! Compares the answers of two servers for the same cloud. Without a limit both must return the same candidates,
+//! equally often; with a limit, as many as allowed, each of them among all candidates, and summaries of exactly their
+//! trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +10,14 @@ use super::error::Error;
 use super::http::Client;
 use super::questions::{FLAVORS, LIMIT, Question, flavor};
 
-/// Candidates with how often each is named, and the summaries.
+/// Candidates with the number of their occurrences, and the summaries.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Said {
+struct Answered {
     candidates: BTreeMap<String, usize>,
     summaries: BTreeMap<String, Value>,
 }
 
-/// Asks both, for some of the flavors; gives how many candidates there were for the last one.
+/// Asks both servers for some of the flavors; returns the number of candidates for the last one.
 pub fn compare(question: Question, ours: &mut Client, theirs: &mut Client, every: usize) -> Result<usize, Error> {
     let mut candidates = 0;
     for number in (0..FLAVORS).step_by(every.max(1)) {
@@ -25,33 +26,33 @@ pub fn compare(question: Question, ours: &mut Client, theirs: &mut Client, every
         let (mine, other) = (ask(ours, &all)?, ask(theirs, &all)?);
         difference(&mine, &other).map_or(Ok(()), |found| Err(differs(&all, found)))?;
         for client in [&mut *ours, &mut *theirs] {
-            let said = ask(client, &limited)?;
-            limit_difference(&said, &mine, LIMIT).map_or(Ok(()), |found| Err(differs(&limited, found)))?;
+            let answered = ask(client, &limited)?;
+            limit_difference(&answered, &mine, LIMIT).map_or(Ok(()), |found| Err(differs(&limited, found)))?;
         }
         candidates = mine.total();
     }
     Ok(candidates)
 }
 
-fn ask(client: &mut Client, path: &str) -> Result<Said, Error> {
+fn ask(client: &mut Client, path: &str) -> Result<Answered, Error> {
     let answer: Value = serde_json::from_slice(client.must("GET", path, None)?.body)?;
     read(&answer).ok_or_else(|| Error::Answer(format!("{path}: this is no list of candidates")))
 }
 
-fn read(answer: &Value) -> Option<Said> {
-    let mut said = Said::default();
+fn read(answer: &Value) -> Option<Answered> {
+    let mut answered = Answered::default();
     for candidate in answer["allocation_requests"].as_array()? {
-        *said.candidates.entry(normal(candidate)).or_default() += 1;
+        *answered.candidates.entry(normal(candidate)).or_default() += 1;
     }
     for (provider, summary) in answer["provider_summaries"].as_object()? {
         let mut summary = summary.clone();
         summary["traits"].as_array_mut()?.sort_by_key(Value::to_string);
-        said.summaries.insert(provider.clone(), summary);
+        answered.summaries.insert(provider.clone(), summary);
     }
-    Some(said)
+    Some(answered)
 }
 
-/// Maps are ordered by their keys; the providers of a group are a set.
+/// Orders maps by their keys and treats the providers of a group as a set.
 fn normal(candidate: &Value) -> String {
     let mut candidate = candidate.clone();
     for providers in candidate["mappings"].as_object_mut().into_iter().flatten().map(|(_, providers)| providers) {
@@ -73,15 +74,14 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-impl Said {
+impl Answered {
     fn total(&self) -> usize {
         self.candidates.values().sum()
     }
 }
 
-/// In what they differ, if they do.
-fn difference(ours: &Said, theirs: &Said) -> Option<String> {
-    let more = |one: &Said, other: &Said| {
+fn difference(ours: &Answered, theirs: &Answered) -> Option<String> {
+    let more = |one: &Answered, other: &Answered| {
         let mut candidates = one.candidates.iter();
         candidates.find(|(name, times)| other.candidates.get(*name) != Some(times)).map(|(name, _)| name.clone())
     };
@@ -97,8 +97,8 @@ fn difference(ours: &Said, theirs: &Said) -> Option<String> {
     Some(format!("the summaries of {provider} differ: {mine:?}, {other:?}"))
 }
 
-/// In what an answer with a limit is wrong, given all candidates.
-fn limit_difference(limited: &Said, all: &Said, limit: usize) -> Option<String> {
+/// What is wrong in an answer with a limit, given all candidates.
+fn limit_difference(limited: &Answered, all: &Answered, limit: usize) -> Option<String> {
     let expected = all.total().min(limit);
     if limited.total() != expected {
         return Some(format!("{} candidates instead of {expected}", limited.total()));
@@ -116,7 +116,7 @@ fn limit_difference(limited: &Said, all: &Said, limit: usize) -> Option<String> 
         .then(|| format!("{} summaries instead of {expected}", limited.summaries.len()))
 }
 
-/// Who is in the allocations of a candidate.
+/// The providers in the allocations of a candidate.
 fn providers(candidate: &str) -> Vec<String> {
     let candidate: Value = serde_json::from_str(candidate).unwrap_or_default();
     candidate["allocations"].as_object().map(|of| of.keys().cloned().collect()).unwrap_or_default()
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(hosts: &[&str]) -> Said {
+    fn answer(hosts: &[&str]) -> Answered {
         let candidates: Vec<Value> = hosts
             .iter()
             .map(|host| json!({"allocations": {*host: {"resources": {"VCPU": 1}}}, "mappings": {"": [host]}}))

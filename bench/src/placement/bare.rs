@@ -1,5 +1,5 @@
-//! A claim as its bare transaction: the statements that the server sends, on a connection set up like its own, with no HTTP
-//! and no rules around them but that there must be room. What a server cannot be faster than.
+//! A claim as its bare transaction: the statements that the server sends, on a connection with the same settings,
+//! without HTTP and with no rule but the check of capacity. A server cannot be faster than this.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,14 @@ use super::cloud::Claim;
 use super::error::Error;
 use super::statements::Statements;
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Became {
-    /// It was acknowledged.
     Acknowledged,
-    /// There is no room.
     Full,
 }
 
-/// One connection, for one writer.
+/// The connection of one writer.
 #[derive(Debug)]
 pub struct Bare {
     runtime: Runtime,
@@ -30,7 +28,6 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Connects to the database of a server.
     pub fn connect(url: &str) -> Result<Self, Error> {
         let statements = Statements::read()?;
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -43,7 +40,7 @@ impl Bare {
         Ok(Self { runtime, connection, statements })
     }
 
-    /// One transaction; nothing is changed where there is no room.
+    /// Runs one transaction; it changes nothing when there is not enough capacity.
     pub fn claim(&mut self, claim: &Claim, project: &str) -> Result<Became, Error> {
         self.runtime.block_on(transaction(&mut self.connection, &self.statements, claim, project))
     }
@@ -72,7 +69,7 @@ async fn transaction(
     Ok(Became::Acknowledged)
 }
 
-/// What a claim changes, in columns.
+/// The rows that a claim changes, as columns.
 #[derive(Debug, Default)]
 struct Rows {
     providers: Vec<i64>,
@@ -84,21 +81,19 @@ struct Rows {
     generations: Vec<i64>,
 }
 
-/// An amount as the database has it.
 fn integer(amount: u64) -> Result<i64, Error> {
     i64::try_from(amount).map_err(|_| Error::Answer(format!("{amount} is too much")))
 }
 
 impl Rows {
-    /// Nothing without room.
     fn of(rows: &[PgRow], claim: &Claim) -> Result<Option<Self>, Error> {
         let mut columns = Self::default();
         for row in rows {
             let (id, uuid): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
             let taken = claim.from.iter().filter(|(of, _)| of == uuid).flat_map(|(_, taken)| taken);
-            let room = room(row)?;
+            let capacity = capacity(row)?;
             for (class, amount) in taken {
-                let (amount, (used, limit)) = (integer(*amount)?, room.get(*class).copied().unwrap_or_default());
+                let (amount, (used, limit)) = (integer(*amount)?, capacity.get(*class).copied().unwrap_or_default());
                 if used + amount > limit {
                     return Ok(None);
                 }
@@ -141,8 +136,8 @@ impl Rows {
     }
 }
 
-/// By class: what is used, and what may be.
-fn room(row: &PgRow) -> Result<BTreeMap<String, (i64, i64)>, Error> {
+/// Usage and limit of each resource class.
+fn capacity(row: &PgRow) -> Result<BTreeMap<String, (i64, i64)>, Error> {
     let classes: Vec<String> = row.try_get(8)?;
     let (total, reserved, used): (Vec<i64>, Vec<i64>, Vec<i64>) = (row.try_get(9)?, row.try_get(10)?, row.try_get(15)?);
     let ratio: Vec<f64> = row.try_get(14)?;

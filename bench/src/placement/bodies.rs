@@ -4,18 +4,17 @@ use serde_json::{Map, Value, json};
 
 use super::cloud::{Claim, Inventory, Of, Provider, key};
 
-/// Whose the residents and guests are, and what they are.
+/// User of the residents and guests.
 pub const USER: &str = "bench";
-/// The consumer type of everybody.
 pub const CONSUMER_TYPE: &str = "INSTANCE";
 
-/// For `POST /resource_providers`.
 pub fn provider(provider: &Provider) -> String {
     let Provider { key, name, parent, .. } = provider;
     json!({ "uuid": key, "name": name, "parent_provider_uuid": parent }).to_string()
 }
 
-/// For `PUT .../inventories`, `.../traits` and `.../aggregates`, in this order, with the generations that a new provider has.
+/// The bodies for `PUT .../inventories`, `.../traits` and `.../aggregates`, in this order, with the generations of a
+/// new provider.
 pub fn details(provider: &Provider) -> Vec<(&'static str, String)> {
     let records = provider.inventories.iter().map(|inventory| (inventory.class.to_owned(), record(inventory)));
     let mut values = vec![("inventories", Value::Object(records.collect()))];
@@ -42,7 +41,7 @@ fn record(inventory: &Inventory) -> Value {
     })
 }
 
-/// For `PUT /allocations/{consumer}` of a consumer that is new.
+/// The body for `PUT /allocations/{consumer}` of a new consumer.
 pub fn claim(claim: &Claim, project: &str) -> String {
     let mut allocations = Map::new();
     for (provider, taken) in &claim.from {

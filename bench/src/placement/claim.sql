@@ -1,5 +1,5 @@
--- What `berth placement` sends to PostgreSQL for a claim of a new consumer, after the settings of its connection.
--- A test of the ledger compares both. Statements are separated by empty lines.
+-- The statements of `berth placement` for a claim of a new consumer, after the settings of its connection.
+-- A test of the ledger compares them with this file. Statements are separated by empty lines.
 SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off;
 SET default_transaction_isolation = 'read committed'; SET statement_timeout = '10s';
 SET idle_in_transaction_session_timeout = '40s'; SET client_min_messages = 'warning'; SET timezone = 'UTC'

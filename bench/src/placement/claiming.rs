@@ -1,5 +1,5 @@
-//! How fast claims are acknowledged, by eight writers at once; and writers at a given pace, for whoever measures what they
-//! cost others.
+//! Measures how fast claims of eight concurrent writers are acknowledged, and runs writers at a given rate beside other
+//! measurements.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,20 +13,19 @@ use super::guests::{Guests, check};
 use super::load::joined;
 use crate::times::Times;
 
-/// At once.
+/// Concurrent writers.
 pub const WRITERS: u64 = 8;
 
-/// One server in one round.
+/// The claims of one server in one round.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// Acknowledged claims per second.
     pub rate: f64,
-    /// How often a claim was repeated because somebody else was faster.
+    /// How often a claim was repeated because of a conflict with another writer.
     pub repeated: u64,
 }
 
-/// Claims for so long, looks into the ledger, and takes everything back. With the URL of the server's database claims go
-/// past the server.
+/// Claims for this time, compares the ledger and deletes all claims. With the URL of the server's database the claims
+/// bypass the server.
 pub fn claim(
     address: SocketAddr,
     database: Option<&str>,
@@ -44,13 +43,13 @@ pub fn claim(
         }
     };
     let writers = (0..WRITERS).map(writer).collect::<Result<Vec<Guests>, Error>>()?;
-    let begun = Instant::now();
+    let started = Instant::now();
     let results: Vec<Result<(Guests, Times), Error>> = thread::scope(|scope| {
-        let start = |guests| scope.spawn(move || write(guests, begun, time));
+        let start = |guests| scope.spawn(move || write(guests, started, time));
         let threads: Vec<_> = writers.into_iter().map(start).collect();
         threads.into_iter().map(joined).collect()
     });
-    let took = begun.elapsed().as_secs_f64();
+    let took = started.elapsed().as_secs_f64();
     let (mut guests, mut times) = (Vec::new(), Times::default());
     for result in results {
         let (of_one, its) = result?;
@@ -65,9 +64,9 @@ pub fn claim(
     Ok(Claimed { rate: count / took, repeated })
 }
 
-fn write(mut guests: Guests, begun: Instant, time: Duration) -> Result<(Guests, Times), Error> {
+fn write(mut guests: Guests, started: Instant, time: Duration) -> Result<(Guests, Times), Error> {
     let mut times = Times::default();
-    while begun.elapsed() < time {
+    while started.elapsed() < time {
         let (became, took) = guests.come()?;
         if became == Became::Acknowledged {
             times.add(took);
@@ -76,7 +75,7 @@ fn write(mut guests: Guests, begun: Instant, time: Duration) -> Result<(Guests, 
     Ok((guests, times))
 }
 
-/// Takes back what somebody else has claimed past the server, if the server knows all of it: one core each.
+/// Deletes the claims of another client, which bypassed the server, if the server knows all of them: one core each.
 pub fn take_back(address: SocketAddr, cloud: &Cloud, project: &str, consumers: &[&str]) -> Result<(), Error> {
     check(address, project, consumers.len().try_into().unwrap_or(u64::MAX))?;
     let each = consumers.len().div_ceil(usize::try_from(WRITERS).unwrap_or(1)).max(1);
@@ -97,7 +96,7 @@ fn leave(guests: Vec<Guests>) -> Result<(), Error> {
     results.into_iter().collect()
 }
 
-/// Does something while guests come at this pace, and go again.
+/// Runs the work while guests are created and deleted at this rate.
 pub fn beside<T>(
     address: SocketAddr,
     cloud: &Cloud,
@@ -119,7 +118,7 @@ pub fn beside<T>(
     })
 }
 
-/// Half of the writes are claims, half take one back; a writer that is late does not wait.
+/// Half of the writes are claims, half delete one; a writer that is late does not wait.
 fn pace(mut guests: Guests, per_second: u32, done: &AtomicBool) -> Result<(), Error> {
     const STAY: usize = 100;
     let each = Duration::from_secs(1) / per_second.max(1);

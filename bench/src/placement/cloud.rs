@@ -1,9 +1,8 @@
-//! The clouds that are measured: which providers each host has, who is on it from the start. Everything follows from the
-//! number of the host alone, so that two servers hold the same without knowing of each other.
+//! The measured clouds: the providers of each host and its consumers from the start. Everything is derived from the
+//! number of the host, so two servers get the same cloud independently.
 
-/// Aggregates that hosts are spread over, and sharing providers.
+/// The number of aggregates, which hosts are spread over, and of sharing providers.
 pub const AGGREGATES: u64 = 20;
-/// Traits of every host.
 const COMMON: [&str; 8] = [
     "COMPUTE_NODE",
     "COMPUTE_VOLUME_ATTACH",
@@ -14,19 +13,17 @@ const COMMON: [&str; 8] = [
     "HW_CPU_X86_AVX",
     "HW_ARCH_X86_64",
 ];
-/// The trait of every second host.
 pub const FAST: &str = "HW_CPU_X86_AVX2";
-/// The trait of every tenth host, drawn apart from the other one.
+/// The trait of every tenth host, chosen independently of the other trait.
 pub const OUT_OF_SERVICE: &str = "CUSTOM_MAINTENANCE";
-/// What has to be created before the hosts.
+/// The traits to create before the hosts.
 pub const CUSTOM_TRAITS: [&str; 3] = [OUT_OF_SERVICE, "CUSTOM_PHYSNET_0", "CUSTOM_PHYSNET_1"];
-/// More than all claims of a measurement take.
+/// More than all claims of a measurement use.
 const SHARED_DISK: u64 = 2_000_000_000;
 
-/// How hosts are made of providers.
+/// The shape of the provider trees of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One provider each.
     Flat,
     /// A root with the disk; two NUMA nodes with cores and memory below it, a NIC below each.
     Nested,
@@ -35,10 +32,8 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Flat, Self::Nested, Self::Shared];
 
-    /// For names and for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flat => "flat",
@@ -48,31 +43,27 @@ impl Shape {
     }
 }
 
-/// What a key is of.
+/// What a key identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// A host, by its number.
     Host,
     /// A NUMA node: twice the number of the host, plus 0 or 1.
     Numa,
     /// A NIC, by the number of its NUMA node.
     Nic,
-    /// An aggregate.
     Aggregate,
-    /// The sharing provider of an aggregate.
     Sharing,
-    /// Whoever is on a host from the start: a hundred times the number of the host, plus a number.
+    /// A consumer that is on a host from the start: a hundred times the number of the host, plus a number.
     Resident,
-    /// Whoever comes while something is measured.
     Guest,
 }
 
-/// A number that looks drawn, the same for the same argument.
+/// A pseudo-random number, the same for the same argument.
 pub fn drawn(from: u64) -> u64 {
     fastrand::Rng::with_seed(from).u64(..)
 }
 
-/// The UUID of something, version 4 in form.
+/// A UUID for this key, version 4 in form.
 pub fn key(of: Of, number: u64) -> String {
     let seed = ((of as u64) << 56) ^ number;
     let (high, low) = (drawn(seed), drawn(!seed));
@@ -89,68 +80,52 @@ pub fn key(of: Of, number: u64) -> String {
 /// A record of inventory; `min_unit` and `step_size` are 1, `max_unit` is the total.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Inventory {
-    /// The resource class.
     pub class: &'static str,
-    /// The total.
     pub total: u64,
-    /// What of it nobody gets.
     pub reserved: u64,
-    /// How often each unit is given out.
     pub ratio: f64,
 }
 
-/// A provider with all it has.
+/// A provider with its inventories, traits and aggregates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
-    /// Its UUID.
     pub key: String,
-    /// Its name.
     pub name: String,
-    /// The UUID of its parent.
     pub parent: Option<String>,
-    /// At least one.
     pub inventories: Vec<Inventory>,
-    /// Its traits.
     pub traits: Vec<&'static str>,
-    /// The number of its aggregate.
     pub aggregate: Option<u64>,
 }
 
-/// What somebody takes.
+/// The amounts of one claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amounts {
-    /// VCPU.
     pub cores: u64,
-    /// `MEMORY_MB`.
     pub memory: u64,
-    /// `DISK_GB`.
     pub disk: u64,
 }
 
-/// Amounts taken from the providers of a host: the provider and class of each.
+/// The amounts of a consumer, by provider and class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The consumer.
     pub consumer: String,
-    /// Providers with what is taken of each of their classes.
+    /// The providers, with the amounts of each of their classes.
     pub from: Vec<(String, Vec<(&'static str, u64)>)>,
 }
 
-/// A cloud of so many hosts.
+/// A cloud of `hosts` hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Cloud {
-    /// How its hosts are made.
     pub shape: Shape,
-    /// How many.
     pub hosts: u64,
-    /// How many are on every second host from the start; below 100.
+    /// The number of consumers on every second host from the start; below 100.
     pub residents: u64,
 }
 
 const RESIDENT: Amounts = Amounts { cores: 4, memory: 8192, disk: 40 };
 
 impl Cloud {
-    /// The providers that hosts share, before those of any host.
+    /// The sharing providers, which are created before those of any host.
     pub fn sharing(&self) -> Vec<Provider> {
         let shared = |aggregate| Provider {
             key: key(Of::Sharing, aggregate),
@@ -163,7 +138,6 @@ impl Cloud {
         if self.shape == Shape::Shared { (0..AGGREGATES).map(shared).collect() } else { Vec::new() }
     }
 
-    /// The providers of a host, parents first.
     pub fn host(&self, number: u64) -> Vec<Provider> {
         let inventories = match self.shape {
             Shape::Flat => [compute(1), vec![plain("DISK_GB", 4000)]].concat(),
@@ -185,7 +159,7 @@ impl Cloud {
         providers
     }
 
-    /// Who is on a host from the start.
+    /// The consumers on a host from the start.
     pub fn residents(&self, host: u64) -> Vec<Claim> {
         let occupied = drawn(host ^ 0x00C0_FFEE).is_multiple_of(2);
         let residents = if occupied { 0..self.residents } else { 0..0 };

@@ -1,5 +1,5 @@
-//! Whoever comes and goes while something is measured: claims of drawn flavors on drawn hosts. Each is counted as soon as it
-//! is acknowledged, so that the ledger can be asked whether it has all of them and no other.
+//! Clients that claim and delete during a measurement: claims of random flavors on random hosts. Each claim is counted
+//! as soon as it is acknowledged, so that the ledger can be compared with exactly these claims.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,46 +14,45 @@ use super::error::Error;
 use super::http::Client;
 use super::questions::flavor;
 
-/// A refusal of this kind is repeated: somebody else was faster.
+/// A refusal of this kind is repeated: another writer was faster.
 const LOST_RACE: &[u8] = b"placement.concurrent_update";
 const REPEATED_FOR: Duration = Duration::from_secs(10);
 
-/// Numbers that no two guests of a run share.
+/// Numbers that are unique to each guest of a run.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A connection over which guests of one project come and go.
+/// A connection that creates and deletes the guests of one project.
 #[derive(Debug)]
 pub struct Guests {
     client: Client,
-    /// Past the server, if so: guests come by bare transactions, and go through the server.
+    /// With a database connection, guests are claimed by bare transactions and deleted through the server.
     bare: Option<Bare>,
     cloud: Cloud,
     project: String,
     chance: u64,
     here: Vec<(String, u64)>,
-    /// How often a claim was repeated.
     pub repeated: u64,
 }
 
 impl Guests {
-    /// Nobody yet. Two with the same seed make the same claims.
+    /// Starts without guests. Two instances with the same seed make the same claims.
     pub fn new(address: SocketAddr, cloud: &Cloud, project: &str, seed: u64) -> Self {
         let client = Client::new(address);
         let project = project.to_owned();
         Self { client, bare: None, cloud: *cloud, project, chance: drawn(seed), here: Vec::new(), repeated: 0 }
     }
 
-    /// The same, past the server into its database.
+    /// Claims bypass the server and go to its database.
     pub fn past_the_server(self, url: &str) -> Result<Self, Error> {
         Ok(Self { bare: Some(Bare::connect(url)?), ..self })
     }
 
-    /// These are here, whoever has brought them, with so many cores each.
+    /// Adds guests that another client has created, with this many cores each.
     pub fn bring(&mut self, consumers: impl IntoIterator<Item = String>, cores: u64) {
         self.here.extend(consumers.into_iter().map(|consumer| (consumer, cores)));
     }
 
-    /// The next claim; gives what became of it, and how long that took with all repetitions.
+    /// Makes the next claim; returns its outcome and how long it took with all repetitions.
     pub fn come(&mut self) -> Result<(Became, Duration), Error> {
         self.chance = drawn(self.chance);
         let (host, node, amounts) = (self.chance % self.cloud.hosts, self.chance >> 63, flavor(self.chance >> 32));
@@ -68,21 +67,21 @@ impl Guests {
 
     fn take(&mut self, claim: &Claim) -> Result<(Became, Duration), Error> {
         let (path, body) = (format!("/allocations/{}", claim.consumer), bodies::claim(claim, &self.project));
-        let begun = Instant::now();
+        let started = Instant::now();
         let became = match &mut self.bare {
-            None => self.put(&path, &body, begun)?,
+            None => self.put(&path, &body, started)?,
             Some(bare) => bare.claim(claim, &self.project)?,
         };
-        Ok((became, begun.elapsed()))
+        Ok((became, started.elapsed()))
     }
 
-    fn put(&mut self, path: &str, body: &str, begun: Instant) -> Result<Became, Error> {
+    fn put(&mut self, path: &str, body: &str, started: Instant) -> Result<Became, Error> {
         loop {
             let answer = self.client.send("PUT", path, Some(body))?;
             let lost = answer.body.windows(LOST_RACE.len()).any(|bytes| bytes == LOST_RACE);
             match answer.status {
                 204 => return Ok(Became::Acknowledged),
-                409 if lost && begun.elapsed() < REPEATED_FOR => self.repeated += 1,
+                409 if lost && started.elapsed() < REPEATED_FOR => self.repeated += 1,
                 409 if !lost => return Ok(Became::Full),
                 status => {
                     let text = String::from_utf8_lossy(answer.body).into_owned();
@@ -92,7 +91,7 @@ impl Guests {
         }
     }
 
-    /// The oldest ones go, until only so many are here.
+    /// Deletes the oldest guests until only `stay` are left.
     pub fn go(&mut self, stay: usize) -> Result<(), Error> {
         let leave = self.here.len().saturating_sub(stay);
         for (consumer, _) in self.here.drain(..leave) {
@@ -101,13 +100,13 @@ impl Guests {
         Ok(())
     }
 
-    /// How many cores were acknowledged for those that are here.
+    /// The acknowledged cores of the current guests.
     pub fn cores(&self) -> u64 {
         self.here.iter().map(|(_, cores)| cores).sum()
     }
 }
 
-/// Whether the ledger has exactly these cores for a project.
+/// Checks that the ledger has exactly these cores for the project.
 pub fn check(address: SocketAddr, project: &str, acknowledged: u64) -> Result<(), Error> {
     let mut client = Client::new(address);
     let path = format!("/usages?project_id={project}&consumer_type=all");

@@ -1,5 +1,5 @@
-//! A client that takes little of the processor that the server needs: one blocking connection, kept as long as the server
-//! keeps it. What a request means and whether its answer is good is left to others.
+//! A client that leaves the processor to the server: one blocking connection, kept as long as the server keeps it. The
+//! caller interprets requests and answers.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -14,7 +14,6 @@ const READ_AT_ONCE: usize = 64 * 1024;
 const HEAD: &str = "Host: placement\r\nX-Auth-Token: admin\r\nOpenStack-API-Version: placement 1.39\r\n\
                     Accept: application/json\r\n";
 
-/// One connection.
 #[derive(Debug)]
 pub struct Client {
     address: SocketAddr,
@@ -23,22 +22,18 @@ pub struct Client {
     answer: Vec<u8>,
 }
 
-/// What a server said.
+/// The answer of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// Of the status line.
     pub status: u16,
-    /// Without heads of chunks.
     pub body: &'a [u8],
 }
 
 impl Client {
-    /// Connects with the first request.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, stream: None, request: String::new(), answer: Vec::new() }
     }
 
-    /// An answer, whatever it is.
     pub fn send(&mut self, method: &str, path: &str, body: Option<&str>) -> Result<Answer<'_>, Error> {
         write_request(&mut self.request, method, path, body);
         let failed = |error| Error::system(format!("{method} {path}"))(error);
@@ -46,7 +41,7 @@ impl Client {
         Ok(Answer { status, body: &self.answer[begin..] })
     }
 
-    /// An answer below 300; anything else is an error.
+    /// Sends a request and returns an answer below 300; every other answer is an error.
     pub fn must(&mut self, method: &str, path: &str, body: Option<&str>) -> Result<Answer<'_>, Error> {
         let answer = self.send(method, path, body)?;
         if answer.status < 300 {
@@ -56,7 +51,7 @@ impl Client {
         Err(Error::Refused { request: format!("{method} {path}"), status: answer.status, text })
     }
 
-    /// A connection that the server has closed meanwhile is replaced, as long as it had not begun to answer.
+    /// Replaces a connection that the server has closed in the meantime, as long as the answer had not begun.
     fn exchange(&mut self) -> io::Result<(u16, usize)> {
         for _ in 1..ATTEMPTS {
             let fresh = self.stream.is_none();
@@ -86,7 +81,7 @@ impl Client {
 
 fn write_request(request: &mut String, method: &str, path: &str, body: Option<&str>) {
     request.clear();
-    // Cannot fail: it is a text.
+    // Cannot fail: the target is a string.
     let _ = write!(request, "{method} {path} HTTP/1.1\r\n{HEAD}");
     let _ = match body {
         Some(body) => {
@@ -165,7 +160,7 @@ fn read_body(stream: &mut TcpStream, answer: &mut Vec<u8>, head: &Head, begin: u
     Ok(())
 }
 
-/// In place: a client of every day copies as little.
+/// Joins in place, because an ordinary client copies as little.
 fn join_chunks(answer: &mut Vec<u8>, begin: usize) -> io::Result<()> {
     let bad = || io::Error::new(ErrorKind::InvalidData, "a chunk has no length");
     let (mut read, mut written) = (begin, begin);

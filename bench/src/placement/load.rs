@@ -1,4 +1,4 @@
-//! Fills an empty server with a cloud, over HTTP, as whoever reports hosts would.
+//! Fills an empty server with a cloud over HTTP, as a compute node's agent would.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use super::error::Error;
 use super::http::Client;
 
 const CONNECTIONS: usize = 8;
-/// The project of those that are there from the start.
+/// The project of the consumers that exist from the start.
 pub const RESIDENTS: &str = "residents";
 
-/// Fills it; several connections at once, each with hosts of its own.
+/// Fills the server over several connections, each with its own hosts.
 pub fn fill(address: SocketAddr, cloud: &Cloud) -> Result<(), Error> {
     let mut client = Client::new(address);
     for name in CUSTOM_TRAITS {
@@ -31,7 +31,7 @@ pub fn fill(address: SocketAddr, cloud: &Cloud) -> Result<(), Error> {
     results.into_iter().collect()
 }
 
-/// What a thread has found; a thread that panicked has found an error.
+/// The result of a thread; a panic becomes an error.
 pub fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
     thread.join().unwrap_or_else(|_| Err(Error::Answer("a thread of the measurement panicked".to_owned())))
 }

@@ -1,5 +1,4 @@
-//! Our server with a cloud, and everything that is measured on it without Placement. It decides what is measured beside what;
-//! what has to be reached is left to the goals.
+//! Our server with a cloud, and the measurements that do not need Placement.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,16 +18,12 @@ use crate::pairs::{Pair, Side, alternate};
 use crate::size::Size;
 use crate::times::Times;
 
-/// The server, and what it holds.
 pub struct Ours {
-    /// The cloud.
     pub cloud: Cloud,
-    /// The server.
     pub server: Served,
 }
 
 impl Ours {
-    /// Starts and fills it.
     pub async fn build(binary: &Path, store: Store, cloud: Cloud) -> Result<Self, Error> {
         println!("{} {} hosts on {}", cloud.hosts, cloud.shape.name(), store.name());
         let server = ours(binary, store).await?;
@@ -36,7 +31,7 @@ impl Ours {
         Ok(Self { cloud, server })
     }
 
-    /// Ours, and bare transactions in its database, acknowledge claims in turn.
+    /// Our server and bare transactions in its database acknowledge claims in turn.
     pub async fn claim_bare(&self, size: Size) -> Result<Vec<Pair<Claimed>>, crate::error::Error> {
         alternate(size.rounds(5, 1), async |round, side| match side {
             Side::Operator => self.claim_here(None, round, size),
@@ -72,7 +67,7 @@ impl Ours {
         Ok(done.rate)
     }
 
-    /// Ours, quiet and beside so many writes per second: the medians.
+    /// The medians of our server without and with this many writes per second.
     pub fn beside(&self, question: Question, per_second: u32, size: Size) -> Result<(Duration, Duration), Error> {
         let alone = || self.read_from(self.server.address, question, size);
         let quiet = block_in_place(alone)?;
@@ -80,13 +75,14 @@ impl Ours {
         Ok((quiet.median(), busy.median()))
     }
 
-    /// Of queries to a server, between which somebody comes to ours and goes.
+    /// The times of queries to a server; between any two of them a claim is made on our server and another one is
+    /// deleted.
     fn read_from(&self, asked: SocketAddr, question: Question, size: Size) -> Result<Times, Error> {
         reading::alone(asked, Guests::new(self.server.address, &self.cloud, "reading", 1), question, time(size))
     }
 
-    /// The median of a server that gives the same bytes without having to think, while the same guests come to ours and go; it asks
-    /// the database of ours what is new.
+    /// The median of a server that returns the same bytes without any work, while the same guests are claimed on our
+    /// server and deleted; it asks the database of our server for its version.
     pub fn still(&self, question: Question, size: Size) -> Result<Duration, Error> {
         let mut client = Client::new(self.server.address);
         let body = client.must("GET", &question.path(flavor(0), true), None)?.body.to_vec();
@@ -94,7 +90,7 @@ impl Ours {
         Ok(block_in_place(|| self.read_from(address, question, size))?.median())
     }
 
-    /// How long ours takes from its start to the first candidates, and its memory then in MiB.
+    /// The time from the start of our server to the first candidates, and its memory then, in MiB.
     pub async fn start(&mut self, question: Question) -> Result<(Duration, u64), Error> {
         let path = question.path(flavor(0), true);
         let took = self.server.restart(&path).await?;
@@ -102,7 +98,6 @@ impl Ours {
     }
 }
 
-/// For each figure and side.
 pub fn time(size: Size) -> Duration {
     Duration::from_secs(size.pick(4, 1))
 }

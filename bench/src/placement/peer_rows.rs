@@ -1,5 +1,5 @@
-//! A large cloud as rows of Placement's own tables: over HTTP it would take Placement the better part of an hour to store it.
-//! A small cloud is stored over HTTP before, so that traits, project, user and consumer type are there.
+//! Writes a large cloud as rows of Placement's own tables, because storing it over HTTP takes Placement almost an hour.
+//! A small cloud is stored over HTTP first, so that traits, project, user and consumer type exist.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,13 +12,11 @@ use super::error::Error;
 
 const DATABASE: &str = "placement";
 const NOW: &str = "2026-01-01 00:00:00";
-/// Rows that depend on each other begin anew; names stay.
+/// Numbering of the rows that refer to each other restarts; names stay.
 const EMPTY: &str = "truncate resource_providers, inventories, allocations, consumers, resource_provider_traits, \
                      resource_provider_aggregates, placement_aggregates cascade;\n";
-/// As `os-resource-classes` numbers them.
 const CLASSES: [(&str, u8); 4] = [("VCPU", 0), ("MEMORY_MB", 1), ("DISK_GB", 2), ("SRIOV_NET_VF", 4)];
 
-/// Replaces everything by this cloud.
 pub async fn replace(postgres: &Postgres, cloud: &Cloud) -> Result<(), Error> {
     let traits = postgres.ask(DATABASE, "select name || ' ' || id from traits").await?;
     let traits: BTreeMap<&str, &str> = traits.lines().filter_map(|line| line.split_once(' ')).collect();
@@ -27,7 +25,7 @@ pub async fn replace(postgres: &Postgres, cloud: &Cloud) -> Result<(), Error> {
     Ok(postgres.run_file(DATABASE, &file).await?)
 }
 
-/// Lines of `COPY`, by table.
+/// The lines of `COPY`, by table.
 #[derive(Debug, Default)]
 struct Rows {
     providers: Vec<Vec<String>>,
@@ -106,7 +104,6 @@ impl Rows {
         Ok(())
     }
 
-    /// Number and root of a provider.
     fn place(&self, provider: &str) -> Result<(usize, usize), Error> {
         let place = self.roots.get(provider).copied();
         place.ok_or_else(|| Error::Answer(format!("the provider {provider} is named before it is there")))
@@ -133,7 +130,7 @@ impl Rows {
         ];
         let mut sql = EMPTY.to_owned();
         for (table, rows) in tables {
-            // Cannot fail: it is a text.
+            // Cannot fail: the target is a string.
             let _ = write!(sql, "copy {table} from stdin;\n{}\\.\n", lines(rows));
         }
         for table in ["resource_providers", "placement_aggregates"] {

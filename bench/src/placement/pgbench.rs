@@ -1,6 +1,5 @@
-//! The same transaction through PostgreSQL's own pgbench, which tells whether the bare one is slowed down by its client. It
-//! decides how a claim is said to a program that knows no arrays: its parameters are made by the server, of a host and of a
-//! number, and of what the transaction itself has read. Every claim takes one of each.
+//! The same transaction through PostgreSQL's own pgbench, which shows whether our client slows down the bare one. Every
+//! claim takes one unit of each class.
 
 use std::fs;
 use std::time::Duration;
@@ -11,25 +10,22 @@ use super::bodies::{CONSUMER_TYPE, USER};
 use super::error::Error;
 use super::statements::Statements;
 
-/// Whose the consumers are.
 pub const PROJECT: &str = "pgbench";
-/// A key that no two claims share, and whose form is that of a UUID.
+/// A key that is unique to each claim and has the form of a UUID.
 const WHO: &str = "'00000000-0000-4000-b000-' || lpad(:who::text, 12, '0')";
 const CONSUMERS: u64 = 999_999_999_999;
-/// How the connections are set up, as far as plans depend on it.
+/// The settings of the connections, as far as plans depend on them.
 const OPTIONS: &str = "-c%20plan_cache_mode%3Dforce_generic_plan%20-c%20enable_seqscan%3Doff%20-c%20jit%3Doff";
 
-/// What pgbench has done.
+/// The results of pgbench.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Done {
-    /// Transactions.
+pub struct PgbenchResult {
     pub count: u64,
-    /// Per second.
     pub rate: f64,
 }
 
-/// Claims on hosts of one provider each, for so long.
-pub async fn run(postgres: &Postgres, database: &str, writers: u64, time: Duration) -> Result<Done, Error> {
+/// Claims on hosts of one provider each, for this time.
+pub async fn run(postgres: &Postgres, database: &str, writers: u64, time: Duration) -> Result<PgbenchResult, Error> {
     let script = script(&Statements::read()?, hosts(postgres, database).await?);
     let file = postgres.folder().join("claim.pgbench");
     fs::write(&file, script).map_err(Error::system("write the script for pgbench"))?;
@@ -41,7 +37,7 @@ pub async fn run(postgres: &Postgres, database: &str, writers: u64, time: Durati
     done(&output).ok_or_else(|| Error::Answer(format!("pgbench says something else than its rate:\n{output}")))
 }
 
-/// The numbers of all providers, which must follow each other.
+/// The range of the provider IDs, which must be contiguous.
 async fn hosts(postgres: &Postgres, database: &str) -> Result<(u64, u64), Error> {
     let found = postgres.ask(database, "select min(id), max(id), count(*) from providers").await?;
     let numbers: Result<Vec<u64>, _> = found.split('|').map(str::parse).collect();
@@ -51,9 +47,9 @@ async fn hosts(postgres: &Postgres, database: &str) -> Result<(u64, u64), Error>
     }
 }
 
-fn done(output: &str) -> Option<Done> {
+fn done(output: &str) -> Option<PgbenchResult> {
     let after = |start: &str| output.lines().find_map(|line| line.strip_prefix(start))?.split([' ', '/']).next();
-    Some(Done {
+    Some(PgbenchResult {
         count: after("number of transactions actually processed: ")?.parse().ok()?,
         rate: after("tps = ")?.parse().ok()?,
     })
@@ -71,7 +67,7 @@ fn script(statements: &Statements, (first, last): (u64, u64)) -> String {
     )
 }
 
-/// Those of the statement that writes, in their order.
+/// The parameters of the statement that writes, in their order.
 fn parameters() -> [String; 25] {
     let one = |value: &str| format!("ARRAY[{value}]");
     let (who, host, generation) = (one(WHO), one(":host"), one(":p_generation::bigint"));
@@ -87,7 +83,7 @@ fn parameters() -> [String; 25] {
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 
-/// The statement with these in place of `$1`, `$2` and so on.
+/// The statement with these values in place of `$1`, `$2` and so on.
 fn filled(statement: &str, parameters: &[String]) -> String {
     let mut parts = statement.split('$');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -118,7 +114,7 @@ mod tests {
     fn the_rate_is_read() {
         let output = "number of transactions actually processed: 1234\nlatency average = 1 ms\n\
                       tps = 411.5 (without initial connection time)\n";
-        assert_eq!(done(output), Some(Done { count: 1234, rate: 411.5 }));
+        assert_eq!(done(output), Some(PgbenchResult { count: 1234, rate: 411.5 }));
         let limited = "number of transactions actually processed: 12/20\ntps = 1.0 (x)\n";
         assert_eq!(done(limited).map(|done| done.count), Some(12));
         assert_eq!(done("nothing"), None);

@@ -1,15 +1,13 @@
-//! What is asked: five queries for candidates, with the amounts of one of fifty flavors.
+//! The five queries for candidates, each with the amounts of one of fifty flavors.
 
 use super::cloud::{Amounts, FAST, OUT_OF_SERVICE, Of, Shape, key};
 
-/// How many sizes are asked for and claimed, so that no answer can be kept for the next one who asks.
+/// The number of different amounts, so that no answer can be cached for the next query.
 pub const FLAVORS: u64 = 50;
-/// At most so many candidates, as Nova asks.
+/// The limit that Nova uses.
 pub const LIMIT: usize = 1000;
-/// The aggregate that is asked for.
 const AGGREGATE: u64 = 3;
 
-/// One of the fifty, by number.
 pub fn flavor(number: u64) -> Amounts {
     let number = number % FLAVORS;
     let cores = 1 << (number % 5);
@@ -17,26 +15,19 @@ pub fn flavor(number: u64) -> Amounts {
     Amounts { cores, memory, disk: if number < FLAVORS / 2 { 10 } else { 20 } }
 }
 
-/// A query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Resources alone.
     Plain,
-    /// One trait is required, one forbidden.
     Traits,
-    /// Members of one aggregate.
     MemberOf,
     /// Cores and memory from one provider of the tree, a virtual function from another.
     Granular,
-    /// The disk from a sharing provider.
     SharedDisk,
 }
 
 impl Question {
-    /// In the order of the table.
     pub const ALL: [Self; 5] = [Self::Plain, Self::Traits, Self::MemberOf, Self::Granular, Self::SharedDisk];
 
-    /// For people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -47,7 +38,6 @@ impl Question {
         }
     }
 
-    /// The cloud that is asked.
     pub fn shape(self) -> Shape {
         match self {
             Self::Plain | Self::Traits | Self::MemberOf => Shape::Flat,
@@ -56,7 +46,7 @@ impl Question {
         }
     }
 
-    /// Path and query for these amounts; with the limit, or for all candidates.
+    /// Path and query for these amounts, with the limit or for all candidates.
     pub fn path(self, amounts: Amounts, limited: bool) -> String {
         let Amounts { cores, memory, disk } = amounts;
         let compute = format!("VCPU:{cores},MEMORY_MB:{memory}");

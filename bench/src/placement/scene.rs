@@ -1,5 +1,4 @@
-//! Ours and Placement with the same cloud, and everything that is measured in turn on both. It decides what a round is; what
-//! has to be reached is left to the goals.
+//! Our server and Placement with the same cloud, and the measurements that run on both in turn.
 
 use std::path::Path;
 
@@ -17,20 +16,17 @@ use super::{answers, load, peer_rows};
 use crate::pairs::{Pair, Side, alternate};
 use crate::size::Size;
 
-/// Hosts that are stored over HTTP, so that Placement knows traits, project, user and consumer type.
+/// The hosts that are stored over HTTP, so that Placement knows traits, project, user and consumer type.
 const FEW: u64 = 10;
-/// How many of the fifty flavors answers are compared for.
+/// The number of flavors whose answers are compared.
 const COMPARED: usize = 5;
 
-/// Both, with the same cloud.
 pub struct Scene {
-    /// Ours, and the cloud.
     pub ours: Ours,
     theirs: Served,
 }
 
 impl Scene {
-    /// Starts and fills both.
     pub async fn build(binary: &Path, store: Store, cloud: Cloud) -> Result<Self, Error> {
         let (ours, theirs) = (Ours::build(binary, store, cloud).await?, peer().await?);
         let few = Cloud { hosts: FEW, residents: 2, ..cloud };
@@ -41,13 +37,13 @@ impl Scene {
         Ok(Self { ours, theirs })
     }
 
-    /// Whether both say the same; gives how many candidates there are.
+    /// Checks that both return the same; returns the number of candidates.
     pub fn compare(&self, question: Question) -> Result<usize, Error> {
         let (mut ours, mut theirs) = (Client::new(self.ours.server.address), Client::new(self.theirs.address));
         block_in_place(|| answers::compare(question, &mut ours, &mut theirs, 50 / COMPARED))
     }
 
-    /// Both read in turn, and must say the same before and afterwards.
+    /// Reads from both in turn; the answers must be the same before and afterwards.
     pub async fn read(&self, question: Question, size: Size) -> Result<(Vec<Pair<Read>>, usize), crate::error::Error> {
         self.compare(question)?;
         let pairs = alternate(size.rounds(3, 1), async |_, side| {
@@ -58,7 +54,7 @@ impl Scene {
         Ok((pairs, self.compare(question)?))
     }
 
-    /// Both acknowledge claims in turn; each ledger must have exactly what was acknowledged.
+    /// Both acknowledge claims in turn; each ledger must have exactly the acknowledged claims.
     pub async fn claim(&self, size: Size) -> Result<Vec<Pair<Claimed>>, crate::error::Error> {
         alternate(size.rounds(3, 1), async |round, side| {
             let address = self.of(side).address;
@@ -75,7 +71,7 @@ impl Scene {
     }
 }
 
-/// How many candidates an answer has at most.
+/// The maximum of candidates in an answer.
 pub fn limited(candidates: usize) -> usize {
     candidates.min(LIMIT)
 }

@@ -1,5 +1,4 @@
-//! The two servers that are compared: `berth placement`, and Placement itself under uWSGI with PostgreSQL. It decides how
-//! each is set up; both store durably.
+//! The two servers that are compared: `berth placement`, and OpenStack Placement under uWSGI with PostgreSQL.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -20,27 +19,25 @@ use crate::proc::{self, Usage};
 
 const PEER_REQUIREMENTS: &str = include_str!("peer-requirements.txt");
 const READY_WITHIN: Duration = Duration::from_secs(120);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// In whichever cluster.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The name of the database in either cluster.
 pub const DATABASE: &str = "placement";
-/// More candidates than any query has.
+/// Above the number of candidates of every query.
 const MOST_CANDIDATES: usize = 100_000;
 
-/// Where our server keeps its ledger.
+/// The database of our server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Store {
-    /// A file.
     Sqlite,
-    /// A cluster of its own.
+    /// A PostgreSQL cluster of its own.
     #[value(name = "postgresql")]
     Postgres,
 }
 
 impl Store {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
 
-    /// For people.
+    /// The name to print.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -49,10 +46,9 @@ impl Store {
     }
 }
 
-/// A server that answers.
+/// A running server.
 #[derive(Debug)]
 pub struct Served {
-    /// Where.
     pub address: SocketAddr,
     name: &'static str,
     program: PathBuf,
@@ -62,7 +58,7 @@ pub struct Served {
     folder: TempDir,
 }
 
-/// Ours, empty.
+/// Starts our server, empty.
 pub async fn ours(binary: &Path, store: Store) -> Result<Served, Error> {
     let folder = folder()?;
     let address = free_address()?;
@@ -80,7 +76,7 @@ pub async fn ours(binary: &Path, store: Store) -> Result<Served, Error> {
     Served::start("berth placement", binary.to_owned(), arguments, (address, postgres, folder)).await
 }
 
-/// Placement itself, empty.
+/// Starts Placement, empty.
 pub async fn peer() -> Result<Served, Error> {
     let toolbox = Toolbox::obtain_with(PEER_REQUIREMENTS).await?;
     let (folder, address) = (folder()?, free_address()?);
@@ -111,7 +107,8 @@ async fn migrate(toolbox: &Toolbox, configuration: &Path) -> Result<(), Error> {
     if output.status.success() { Ok(()) } else { Err(Error::Answer(format!("placement-manage db sync: {text}"))) }
 }
 
-/// uWSGI speaks HTTP itself, without a proxy before it: one hop less than usual, and a connection for each request.
+/// uWSGI speaks HTTP itself, without a proxy in front of it: one hop less than usual, and a connection for each
+/// request.
 fn uwsgi(toolbox: &Toolbox, folder: &Path, address: SocketAddr, workers: usize) -> Vec<String> {
     let environment = format!("OS_PLACEMENT_CONFIG_DIR={}", folder.display());
     let start = "import sys, pyuwsgi; pyuwsgi.run(sys.argv[1:])".to_owned();
@@ -139,39 +136,38 @@ impl Served {
         (address, postgres, folder): (SocketAddr, Option<Postgres>, TempDir),
     ) -> Result<Self, Error> {
         let mut served = Self { address, name, program, arguments, daemon: None, postgres, folder };
-        // The root is there before the model is.
+        // `/` answers before the model is loaded.
         served.restart("/resource_classes").await?;
         Ok(served)
     }
 
-    /// Kills it and starts it again; gives how long it took until it answered this question.
+    /// Kills the server and starts it again; returns the time until it answered this request.
     pub async fn restart(&mut self, path: &str) -> Result<Duration, Error> {
         self.daemon = None;
-        let begun = Instant::now();
+        let started = Instant::now();
         let daemon = Daemon::start("placement", &self.program, &self.arguments, self.folder.path()).await?;
         let daemon = self.daemon.insert(daemon);
         while !answers(self.address, path) {
             daemon.check()?;
-            if begun.elapsed() > READY_WITHIN {
+            if started.elapsed() > READY_WITHIN {
                 let (server, seconds) = (self.name, READY_WITHIN.as_secs());
                 return Err(Error::TooLong { server, seconds, log: daemon.log_tail() });
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
-        Ok(begun.elapsed())
+        Ok(started.elapsed())
     }
 
-    /// Its database, if it has one beside it.
+    /// The database server that belongs to it, if there is one.
     pub fn postgres(&self) -> Option<&Postgres> {
         self.postgres.as_ref()
     }
 
-    /// The URL of that database.
     pub fn database(&self) -> Option<String> {
         self.postgres.as_ref().map(|postgres| postgres.url(DATABASE))
     }
 
-    /// Processor time and memory of its first process.
+    /// Processor time and memory of the first process.
     pub fn usage(&self) -> Result<Usage, Error> {
         let pid = self.daemon.as_ref().map(Daemon::pid).unwrap_or_default();
         proc::usage(pid).map_err(|error| Error::Answer(error.to_string()))

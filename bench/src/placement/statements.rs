@@ -1,30 +1,22 @@
-//! The statements of a claim as `claim.sql` has them, where a test of the ledger compares them with what the server sends.
+//! The statements of a claim from `claim.sql`; a test of the ledger compares that file with what the server sends.
 
 use super::error::Error;
 
 const WRITTEN: &str = include_str!("claim.sql");
 
-/// In the order of sending; the first one once for each connection.
+/// In the order of sending; the first one is sent once for each connection.
 #[derive(Debug)]
 pub struct Statements {
-    /// How plans are made.
     pub settings: String,
-    /// Of the transaction.
     pub begin: String,
-    /// Locks and reads consumers.
     pub consumers: String,
-    /// Locks providers.
     pub providers: String,
-    /// Reads what they have.
     pub read: String,
-    /// Writes everything.
     pub write: String,
-    /// Of the transaction.
     pub commit: String,
 }
 
 impl Statements {
-    /// All of them.
     pub fn read() -> Result<Self, Error> {
         let lines = WRITTEN.lines().filter(|line| !line.starts_with("--"));
         let text = lines.collect::<Vec<_>>().join("\n");

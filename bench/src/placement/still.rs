@@ -1,5 +1,5 @@
-//! A server that always gives the same bytes, after one question to the database what is new if there is one that others may
-//! write to: what nobody can be faster than.
+//! A server that always returns the same bytes. Where other clients may write to the database, it asks the database for
+//! its version first. No correct server can be faster.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,10 +10,10 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::error::Error;
 
-/// The least that tells whether others have written.
+/// The cheapest query that shows whether other clients have written.
 const VERSION: &str = "SELECT pg_current_snapshot()::text";
 
-/// Serves these bytes until this process ends.
+/// Serves these bytes until the process ends.
 pub fn serve(body: &[u8], database: Option<String>) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::system("listen"))?;
     let address = listener.local_addr().map_err(Error::system("listen"))?;
@@ -31,10 +31,10 @@ pub fn serve(body: &[u8], database: Option<String>) -> Result<SocketAddr, Error>
     Ok(address)
 }
 
-/// Requests have no body and come one after the other.
+/// Requests have no body and follow each other.
 fn answer_all(mut stream: TcpStream, answer: &[u8], mut version: Option<&mut Version>) {
     let (mut buffer, mut filled) = ([0; 8192], 0);
-    // A client that goes is no failure.
+    // A disconnected client is no error.
     let _ = stream.set_nodelay(true);
     while let Ok(read) = stream.read(&mut buffer[filled..]) {
         filled += read;
@@ -51,7 +51,7 @@ fn answer_all(mut stream: TcpStream, answer: &[u8], mut version: Option<&mut Ver
     }
 }
 
-/// A connection on which the version is asked for.
+/// A connection that queries the version.
 struct Version {
     runtime: Runtime,
     connection: PgConnection,

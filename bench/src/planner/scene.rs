@@ -1,16 +1,16 @@
-//! A commitment with its slots, as a look reads them: in force on hosts, every second one with a VM, in the order of their
-//! names. What is measured on it is in `planner`.
+//! A commitment with its slots, as a reconciliation reads them: ready on hosts, every second one with a VM, ordered by
+//! name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use berth_cluster::testing::whole;
-use berth_committed_resource::{Capacity, Facts, Holding, Ready, Site, Taken};
+use berth_cluster::testing::completeness_proof;
+use berth_committed_resource::{Capacity, CommitmentFacts, Holding, NameLookup, Ready, Site};
 use berth_core::ClusterName;
 use berth_core::commitment::Spec;
 use berth_core::flavor::FlavorGroups;
 use berth_core::host::ConditionStatus;
-use berth_core::planner::World;
+use berth_core::planner::PlannerInput;
 use berth_core::slot::Slot;
 use berth_crds::conditions::commitment::{Message, Reason};
 use berth_crds::conditions::{self, Status};
@@ -23,17 +23,15 @@ use crate::error::Error;
 
 const UUID: &str = "bench-plan";
 const PER_HOST: u64 = 20;
-/// GiB of a slot.
 const GIB: usize = 480;
 
-/// A commitment that is accepted, and its slots as the API server has them.
+/// An accepted commitment, and its slots as the API server has them.
 pub struct Scene {
     objects: Vec<Reservation>,
     groups: Arc<FlavorGroups>,
 }
 
 impl Scene {
-    /// One that has so many slots.
     pub fn new(slots: usize) -> Result<Self, Error> {
         let mut objects: Vec<_> = (0..slots as u64).map(object).collect();
         objects.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
@@ -41,7 +39,6 @@ impl Scene {
         Ok(Self { objects, groups: Arc::new(parsed.map_err(|error| Error::Scene(error.to_string()))?.groups) })
     }
 
-    /// The slots as facts.
     pub fn slots(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = Vec::with_capacity(self.objects.len());
         for object in &self.objects {
@@ -50,15 +47,15 @@ impl Scene {
         slots
     }
 
-    /// What the step of planning gets when the commitment wants so many slots.
-    pub fn facts(&self, wanted: usize) -> Facts {
+    /// The input of the planning step when the commitment wants this many slots.
+    pub fn facts(&self, wanted: usize) -> CommitmentFacts {
         let home = ClusterName::home;
         let site = Ok(Site { cluster: home(), hosts_unknown: None, host_unreadable: None });
-        let holding = Holding { slots: self.slots(), read: Ok(whole(&home())), shared: false };
-        Facts {
+        let holding = Holding { slots: self.slots(), read: Ok(completeness_proof(&home())), shared: false };
+        CommitmentFacts {
             name: berth_crds::names::commitment(UUID),
             cluster: home(),
-            frozen: None,
+            paused: None,
             belongs_to: None,
             belongs_unread: None,
             generation: 1,
@@ -73,20 +70,26 @@ impl Scene {
             site: site.clone(),
             accepted_site: site,
             forgotten: [].into(),
-            taken: Taken(Arc::new(|_| false)),
+            taken: NameLookup(Arc::new(|_| false)),
             groups: Ok(self.groups.clone()),
             outdated: None,
-            room: BTreeMap::new(),
+            free_capacity: BTreeMap::new(),
             shortage: None,
             capacity: Capacity::NoObject,
         }
     }
 }
 
-/// What the planner gets of these facts besides the target; nothing without flavor groups.
-pub fn world(facts: &Facts) -> Option<World<'_>> {
+/// The input of the planner besides the target; `None` without flavor groups.
+pub fn world(facts: &CommitmentFacts) -> Option<PlannerInput<'_>> {
     let groups = facts.groups.as_ref().ok()?;
-    Some(World { groups, slots: facts.slots(), room: &facts.room, taken: &|_| false, max_new_slots: None })
+    Some(PlannerInput {
+        groups,
+        slots: facts.slots(),
+        free_capacity: &facts.free_capacity,
+        taken: &|_| false,
+        max_new_slots: None,
+    })
 }
 
 fn spec(slots: usize) -> Spec {
@@ -98,7 +101,6 @@ fn accepted() -> Ready {
     Ready { status, reason, message, observed_generation: 1, since: Timestamp::UNIX_EPOCH }
 }
 
-/// A slot in force.
 fn object(number: u64) -> Reservation {
     let (mut slot, host) = (testing::slot(UUID, number), format!("node{:05}", number / PER_HOST));
     let status = slot.status.get_or_insert_default();

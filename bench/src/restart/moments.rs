@@ -1,31 +1,31 @@
-//! When something was written, by the journal of the API server.
+//! Finds the times of writes in the journal of the API server.
 
 use berth_control_plane::WriteRequest;
 use jiff::Timestamp;
 
 use crate::error::Error;
 
-/// When the creation of the first slot with this beginning of its name was received.
-pub fn first_slot(journal: &[WriteRequest], prefix: &str, since: Timestamp) -> Result<Timestamp, Error> {
+/// The time when the request to create the first slot with this name prefix was received.
+pub fn first_slot(write_requests: &[WriteRequest], prefix: &str, since: Timestamp) -> Result<Timestamp, Error> {
     let is_slot = |write: &&WriteRequest| {
         (write.verb.as_str(), write.resource.as_str()) == ("create", "reservations") && write.name.starts_with(prefix)
     };
-    first(journal, since, is_slot, |write| &write.received).ok_or(Error::Journal("the creation of a slot"))
+    first(write_requests, since, is_slot, |write| &write.received).ok_or(Error::AuditLog("the creation of a slot"))
 }
 
-/// When the Lease was written for the first time: whoever waits for it only reads.
-pub fn lease_taken(journal: &[WriteRequest], since: Timestamp) -> Result<Timestamp, Error> {
+/// The time of the first write to the Lease: standbys only read it.
+pub fn lease_taken(write_requests: &[WriteRequest], since: Timestamp) -> Result<Timestamp, Error> {
     let is_lease = |write: &&WriteRequest| write.resource == "leases" && write.succeeded();
-    first(journal, since, is_lease, |write| &write.answered).ok_or(Error::Journal("the taking of the Lease"))
+    first(write_requests, since, is_lease, |write| &write.answered).ok_or(Error::AuditLog("the taking of the Lease"))
 }
 
 fn first(
-    journal: &[WriteRequest],
+    write_requests: &[WriteRequest],
     since: Timestamp,
     which: impl Fn(&&WriteRequest) -> bool,
     when: impl Fn(&WriteRequest) -> &String,
 ) -> Option<Timestamp> {
-    let moments = journal.iter().filter(which).filter_map(|write| when(write).parse::<Timestamp>().ok());
+    let moments = write_requests.iter().filter(which).filter_map(|write| when(write).parse::<Timestamp>().ok());
     moments.filter(|moment| *moment >= since).min()
 }
 
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_first_of_each_counts() {
-        let journal = [
+        let write_requests = [
             write(1, "update", "leases", "berth", 200),
             write(3, "update", "leases", "berth", 409),
             write(4, "update", "leases", "berth", 200),
@@ -52,8 +52,8 @@ mod tests {
         ];
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let since = at("2026-03-01T12:00:02Z");
-        assert_eq!(lease_taken(&journal, since).unwrap(), at("2026-03-01T12:00:04.5Z"));
-        assert_eq!(first_slot(&journal, "commitment-new-", since).unwrap(), at("2026-03-01T12:00:06Z"));
-        assert!(first_slot(&journal, "commitment-none-", since).is_err());
+        assert_eq!(lease_taken(&write_requests, since).unwrap(), at("2026-03-01T12:00:04.5Z"));
+        assert_eq!(first_slot(&write_requests, "commitment-new-", since).unwrap(), at("2026-03-01T12:00:06Z"));
+        assert!(first_slot(&write_requests, "commitment-none-", since).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! An operator that has nothing to do.
+//! The cost of an idle operator.
 
 use std::time::Duration;
 
@@ -11,10 +11,9 @@ use crate::proc::Usage;
 use crate::requests::Requests;
 use crate::table::{Goal, Row};
 
-/// Percent of a core at rest.
 const REST_PERCENT: f64 = 2.0;
 
-/// What it did nevertheless.
+/// What the idle operator used and wrote.
 #[derive(Clone, Debug)]
 pub struct Rested {
     time: Duration,
@@ -22,7 +21,6 @@ pub struct Rested {
     requests: Requests,
 }
 
-/// Leaves both alone for so long.
 pub async fn rest(plane: &Plane, operator: &Operator, time: Duration) -> Result<Rested, Error> {
     let (requests, before) = (plane.requests().await?, operator.usage()?);
     sleep(time).await;
@@ -33,7 +31,6 @@ pub async fn rest(plane: &Plane, operator: &Operator, time: Duration) -> Result<
 }
 
 impl Rested {
-    /// As a row, at so many slots.
     pub fn row(&self, slots: usize) -> Row {
         let (writes, leases) = (self.requests.writes(), self.requests.leases());
         let percent = 100.0 * self.usage.cpu_seconds / self.time.as_secs_f64();

@@ -1,4 +1,5 @@
-//! One cloud: from the moment that the stores of an operator are synced until it has made all slots that commitments want.
+//! One cloud: from the moment when the stores of an operator are synced until it has created all slots of the
+//! commitments.
 
 use std::fmt;
 
@@ -21,32 +22,30 @@ use crate::requests::Requests;
 const ELECT: &[&str] = &["--leader-elect"];
 const SLOTS_EACH: usize = 10;
 const PER_HOST: usize = 20;
-/// Commitments of one slot that are served and go again before memory is called empty: what serving many at once needs,
-/// such as connections, is there then. The memory of their slots is used again, so they are few beside those measured.
+/// Commitments of one slot that are served and deleted before the memory counts as empty, because serving many at once
+/// allocates memory that stays, such as for connections. The memory of their slots is reused, so they are few beside
+/// those measured.
 const FIRST: usize = 40;
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Once nothing happens any more.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const SETTLES: Duration = Duration::from_secs(3);
 
-/// What it needed.
+/// The costs of serving.
 #[derive(Clone, Debug)]
 pub struct Served {
     pub slots: usize,
-    /// Wall time.
     pub seconds: f64,
-    /// Processor time of it; memory afterwards.
     pub usage: Usage,
-    /// Resident memory of an operator with the hosts alone.
+    /// The resident memory of an operator with the hosts alone.
     pub empty_kib: u64,
     pub requests: Requests,
 }
 
-/// Serves so many slots. Plane and operator go on.
+/// Serves this many slots. The plane and the operator keep running.
 pub async fn serve(slots: usize) -> Result<(Plane, Operator, Served), Error> {
     let plane = with_hosts(slots / PER_HOST).await?;
     let empty_kib = empty(&plane).await?;
     let commitments = slots / SLOTS_EACH;
-    wish(&plane, commitments, SLOTS_EACH).await?;
+    create_commitments(&plane, commitments, SLOTS_EACH).await?;
     plane.rest().await?;
     let (requests, mut watching) = (plane.requests().await?, Watching::begin(plane.admin()).await?);
     let mut operator = Operator::start_with(&plane, ELECT).await?;
@@ -54,7 +53,7 @@ pub async fn serve(slots: usize) -> Result<(Plane, Operator, Served), Error> {
     let (began, idle) = (Instant::now(), operator.usage()?);
     watching.ready(commitments).await?;
     let (seconds, busy) = (began.elapsed().as_secs_f64(), operator.usage()?.since(idle));
-    // What is told about it comes a little later.
+    // Events and metrics follow a little later.
     plane.rest().await?;
     sleep(SETTLES).await;
     let usage = Usage { cpu_seconds: busy.cpu_seconds, ..operator.usage()? };
@@ -62,11 +61,11 @@ pub async fn serve(slots: usize) -> Result<(Plane, Operator, Served), Error> {
     Ok((plane, operator, Served { slots, seconds, usage, empty_kib, requests }))
 }
 
-/// Resident memory with the hosts alone, after some commitments have come and gone.
+/// The resident memory with the hosts alone, after some commitments were created and deleted.
 async fn empty(plane: &Plane) -> Result<u64, Error> {
     let commitments: Api<CommittedResource> = Api::all(plane.admin().clone());
     let mut watching = Watching::begin(plane.admin()).await?;
-    wish(plane, FIRST, 1).await?;
+    create_commitments(plane, FIRST, 1).await?;
     let mut operator = Operator::start_with(plane, ELECT).await?;
     watching.ready(FIRST).await?;
     all(0..FIRST, async |number| {
@@ -75,7 +74,7 @@ async fn empty(plane: &Plane) -> Result<u64, Error> {
     })
     .await?;
     while !commitments.list_metadata(&ListParams::default()).await?.items.is_empty() {
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
     sleep(SETTLES).await;
     let resident = operator.usage()?.resident_kib;
@@ -84,11 +83,11 @@ async fn empty(plane: &Plane) -> Result<u64, Error> {
     Ok(resident)
 }
 
-/// Creates so many commitments of so many slots each.
-async fn wish(plane: &Plane, commitments: usize, slots_each: usize) -> Result<(), Error> {
+/// Creates this many commitments of this many slots each.
+async fn create_commitments(plane: &Plane, commitments: usize, slots_each: usize) -> Result<(), Error> {
     all(0..commitments, async |number| {
-        let wish = cloud::commitment_in(&cloud::uuid(number), slots_each, number);
-        create(plane.admin(), &wish).await.map(drop)
+        let desired = cloud::commitment_in(&cloud::uuid(number), slots_each, number);
+        create(plane.admin(), &desired).await.map(drop)
     })
     .await
 }
@@ -98,7 +97,7 @@ impl Served {
         self.slots / SLOTS_EACH
     }
 
-    /// Of the operator, in milliseconds.
+    /// The processor time of the operator, in milliseconds.
     pub fn cpu_millis(&self) -> f64 {
         self.usage.cpu_seconds * per(1000, self.slots)
     }
@@ -107,12 +106,10 @@ impl Served {
         per(self.requests.writes_of(&["reservations"]), self.slots)
     }
 
-    /// With events.
     pub fn writes_per_commitment(&self) -> f64 {
         per(self.requests.writes_of(&["committedresources", "events"]), self.commitments())
     }
 
-    /// Memory per slot.
     pub fn kib(&self) -> f64 {
         per(self.usage.resident_kib.saturating_sub(self.empty_kib), self.slots)
     }

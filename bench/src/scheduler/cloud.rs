@@ -1,4 +1,4 @@
-//! A cloud to decide about: hosts, the slots that are on them, and requests for more. Everything follows from a seed.
+//! A cloud for the scheduler: hosts, the slots on them, and requests for more. Everything is derived from a seed.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use berth_core::flavor::Flavor;
 use berth_core::host::{Aggregate, Capabilities, ConditionStatus, Host};
 use berth_core::reservation::{Reservation, ReservationKind};
 use berth_core::{Bytes, ClusterName, Cores, HostName, ProjectId, Resources, SlotKey, Zone};
-use berth_scheduler::{BuiltIn, Options, Rank, Request, Settings, SlotRequest};
+use berth_scheduler::{BuiltIn, Options, Request, Settings, SlotRequest, WaitingRank};
 use fastrand::Rng;
 
-/// Hosts of the cloud that most figures are of.
+/// The number of hosts in most measurements.
 pub const HOSTS: usize = 2_000;
 
 /// Reservations on each host at the start.
@@ -21,7 +21,6 @@ const PROJECTS: u64 = 200;
 const TRAITS: usize = 60;
 const VMS: usize = 20;
 
-/// So many GiB and cores.
 fn size(gib: u64, cpu: u64) -> Resources {
     Resources::new(Bytes::from_mib(gib * 1024), Cores::new(i64::try_from(cpu).unwrap_or(i64::MAX)))
 }
@@ -34,7 +33,7 @@ fn project(number: u64) -> ProjectId {
     format!("{number:032x}").into()
 }
 
-/// Host number so-and-so; a quarter is twice as large, one in 40 is for one project only.
+/// Host with this number; a quarter is twice as large, and one in 40 is for one project only.
 pub fn host(number: usize, chance: &mut Rng) -> Host {
     let used = 200 + chance.u64(..600);
     let capacity = size(if number.is_multiple_of(4) { 6144 } else { 3072 }, 768).into();
@@ -86,26 +85,26 @@ fn flavor(number: u64) -> Flavor {
     }
 }
 
-/// What a request is made of.
+/// The input of a request.
 #[derive(Clone, Debug)]
-struct Wish {
+struct FlavorRequest {
     flavor: Flavor,
     zone: Zone,
     project: ProjectId,
 }
 
-fn wish(chance: &mut Rng) -> Wish {
+fn random_request(chance: &mut Rng) -> FlavorRequest {
     let flavor = flavor(chance.u64(..FLAVORS));
-    Wish { flavor, zone: zone(chance.u64(..ZONES)), project: project(chance.u64(..PROJECTS)) }
+    FlavorRequest { flavor, zone: zone(chance.u64(..ZONES)), project: project(chance.u64(..PROJECTS)) }
 }
 
-/// Asks for a host for slot number so-and-so.
+/// Asks for a host for slot `number`.
 pub fn slot_request(number: u64, chance: &mut Rng) -> SlotRequest {
-    let Wish { flavor, zone, project } = wish(chance);
+    let FlavorRequest { flavor, zone, project } = random_request(chance);
     let commitment = format!("{:08x}", number / 8);
     SlotRequest {
         key: SlotKey::new(ClusterName::home(), format!("commitment-{commitment}-{number}")),
-        rank: Rank { created_unix: 0, commitment: commitment.as_str().into(), number },
+        rank: WaitingRank { created_unix: 0, commitment: commitment.as_str().into(), number },
         project,
         zone,
         size: flavor.size(),
@@ -119,12 +118,12 @@ pub fn slot_request(number: u64, chance: &mut Rng) -> SlotRequest {
 
 /// Asks for the ranked hosts of a VM without changing anything.
 pub fn vm_request(number: u64, chance: &mut Rng) -> Request {
-    let Wish { flavor, zone, project } = wish(chance);
+    let FlavorRequest { flavor, zone, project } = random_request(chance);
     let options = Options::read_only();
     Request { project, zone, options, ..Request::new(format!("11111111-2222-3333-4444-{number:012}"), flavor) }
 }
 
-/// The slot as it stands once it was placed.
+/// The slot after it was placed.
 pub fn placed(slot: &SlotRequest, host: HostName) -> Reservation {
     let group = slot.flavor.extra_specs.get("quota:hw_version").map_or("", String::as_str);
     Reservation {
@@ -140,7 +139,7 @@ pub fn placed(slot: &SlotRequest, host: HostName) -> Reservation {
     }
 }
 
-/// All hosts with the slots that are on them from the start; every second slot expects a VM of the host.
+/// All hosts with their initial slots; every second slot expects a VM of the host.
 pub fn objects(hosts: usize, chance: &mut Rng) -> (Vec<Host>, Vec<Reservation>) {
     let all: Vec<Host> = (0..hosts).map(|number| host(number, chance)).collect();
     let mut slots = Vec::with_capacity(hosts * PER_HOST);
@@ -155,12 +154,10 @@ pub fn objects(hosts: usize, chance: &mut Rng) -> (Vec<Host>, Vec<Reservation>) 
     (all, slots)
 }
 
-/// The scheduler that knows these objects.
 pub fn scheduler(hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
     scheduler_with(Settings::default(), hosts, slots)
 }
 
-/// The same with other settings.
 pub fn scheduler_with(settings: Settings, hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
     let scheduler = BuiltIn::new(settings, Box::new(|_| {}));
     for host in hosts {

@@ -1,4 +1,4 @@
-//! How a decision grows with the cloud: it should cost per host and nothing per reservation.
+//! How the time of a decision grows with the cloud: it should grow with hosts and not with reservations.
 
 use fastrand::Rng;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 const SIZES: [usize; 3] = [200, 2_000, 20_000];
 const RUNS: u64 = 1_000;
 
-/// Prints the decision for clouds of ten times the size of the one before.
+/// Prints the times for clouds of growing size, each ten times the one before.
 pub async fn measure() -> Result<(), Error> {
     let mut former = None;
     for hosts in SIZES {

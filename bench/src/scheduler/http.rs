@@ -1,5 +1,5 @@
 //! Requests of Nova, from the bytes of the body to the bytes of the answer: first each part by itself, then all of them
-//! behind the router, then over a socket. It names what takes the time.
+//! behind the router, then over a socket. The result names the most expensive parts.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use berth_core::HostName;
 use berth_scheduler::{Answer, AnswerSettings, BuiltIn, Call, Request, Settings, Stopwatch};
 use berth_scheduler_api::history::decided;
 use berth_scheduler_api::metrics::ApiMetrics;
-use berth_scheduler_api::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
+use berth_scheduler_api::server::{Api, ApiLimits, Forwarder, PATH, TimeAndRandom, router};
 use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role, wire};
 use berth_telemetry::metrics::Metrics;
 use fastrand::Rng;
@@ -28,13 +28,11 @@ use super::socket::Listening;
 use crate::error::Error;
 use crate::times::Times;
 
-/// Hosts in the body.
 const LISTED: [usize; 3] = [1, 200, HOSTS];
-/// Different bodies of each size.
 const BODIES: u64 = 64;
 const RUNS: usize = 1_024;
 const CONNECTIONS: usize = 4;
-/// How often the reference decodes a body (document 60 section 13.1).
+/// How often the reference decodes a body.
 const REFERENCE_DECODES: u32 = 4;
 
 /// Prints the figures of a cloud of the usual size.
@@ -60,7 +58,7 @@ pub async fn measure() -> Result<(), Error> {
     Ok(())
 }
 
-/// Medians of what a request is made of.
+/// The medians of the parts of a request.
 struct Parts {
     read: Duration,
     decide: Duration,
@@ -69,7 +67,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Prints what takes the time of a request that nobody remembers; metrics are what the parts do not explain.
+    /// Prints the shares of the parts in an uncached request; metrics are the part that remains.
     fn shares(&self, whole: &Times) {
         let whole = whole.median();
         let rest = whole.saturating_sub(self.read + self.decide + self.trace + self.encode);
@@ -123,16 +121,16 @@ fn outcome(scheduler: &BuiltIn, request: &Request) -> Result<Outcome, Error> {
 fn times<T, R>(of: &[T], mut act: impl FnMut(&T) -> Result<R, Error>) -> Result<Times, Error> {
     let mut times = Times::default();
     for (run, thing) in of.iter().cycle().take(RUNS + RUNS / 8).enumerate() {
-        let begun = Instant::now();
+        let started = Instant::now();
         drop(black_box(act(black_box(thing))?));
         if run >= RUNS / 8 {
-            times.add(begun.elapsed());
+            times.add(started.elapsed());
         }
     }
     Ok(times)
 }
 
-/// Takes the times of the steps.
+/// Measures the steps.
 #[derive(Debug)]
 struct Watch(Instant);
 
@@ -154,13 +152,13 @@ async fn behind_the_router(scheduler: &Arc<BuiltIn>, bodies: &[Vec<u8>], remembe
         (endpoint(scheduler, remembers)?, bodies.iter().cloned().map(Bytes::from).collect::<Vec<_>>());
     let mut times = Times::default();
     for (run, body) in bodies.iter().cycle().take(RUNS + RUNS / 8).enumerate() {
-        let begun = Instant::now();
+        let started = Instant::now();
         let request = HttpRequest::post(PATH).body(Body::from(body.clone())).map_err(|error| answer(&error))?;
         let response = router.clone().oneshot(request).await.map_err(|error| answer(&error))?;
         let status = response.status();
         let text = to_bytes(response.into_body(), usize::MAX).await.map_err(|error| answer(&error))?;
         if run >= RUNS / 8 {
-            times.add(begun.elapsed());
+            times.add(started.elapsed());
         }
         if status != 200 {
             return Err(Error::Answer(String::from_utf8_lossy(&text).into_owned()));
@@ -184,12 +182,12 @@ async fn over_a_socket(scheduler: &Arc<BuiltIn>, bodies: &[Vec<u8>]) -> Result<(
 
 fn endpoint(scheduler: &Arc<BuiltIn>, remembers: bool) -> Result<Router, Error> {
     let counted = ApiMetrics::register(&Metrics::new(&BTreeMap::new())?, scheduler)?;
-    let surroundings = Surroundings::since(tokio::time::Instant::now());
+    let surroundings = TimeAndRandom::since(tokio::time::Instant::now());
     let process = Process { scheduler: scheduler.clone(), remembers };
     Ok(router(Arc::new(Api::new(process, Nowhere, surroundings, ApiLimits::default(), counted))))
 }
 
-/// A process that does nothing but decide.
+/// A process that only schedules.
 struct Process {
     scheduler: Arc<BuiltIn>,
     remembers: bool,

@@ -1,5 +1,5 @@
-//! Decisions in one process on one core: slots that come and go, whole commitments, VMs, changes of single objects, and
-//! the way of the reference for comparison.
+//! Decisions in one process on one core: slots that are placed and released, whole commitments, VMs, changes of single
+//! objects, and the algorithm of the reference for comparison.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use berth_core::SlotKey;
 use berth_core::host::Host;
 use berth_core::reservation::Reservation;
-use berth_scheduler::{BuiltIn, Placed, Scheduler, WholeRequest};
+use berth_scheduler::{BuiltIn, CommitmentRequest, Placed, Scheduler};
 use fastrand::Rng;
 
 use super::cloud::{self, HOSTS, PER_HOST};
@@ -22,11 +22,11 @@ const WARM_UP: u64 = 2_000;
 const WHOLE: u64 = 10;
 const REFERENCE_RUNS: u64 = 20;
 
-/// What a decision and the update after a change may take (document 60 section 13.2), at p99 and in microseconds.
+/// The limit of a decision and of the update after a change, at p99 and in microseconds.
 const DECISION: f64 = 200.0;
 const UPDATE: f64 = 50.0;
 
-/// Prints the figures of a cloud of the usual size, with so many decisions.
+/// Prints the figures of this many decisions in a cloud of the usual size.
 pub async fn measure(runs: u64) -> Result<Row, Error> {
     let mut chance = Rng::with_seed(1);
     let (hosts, slots) = cloud::objects(HOSTS, &mut chance);
@@ -52,12 +52,11 @@ fn goal(what: &str, most: f64, times: &Times) -> Goal {
     Goal::wanted(format!("{what}: p99 below {most:.0} us"), found, most_of_all < most)
 }
 
-/// Slots that come and go.
+/// Slots that are placed and released.
 pub struct Story {
     pub chance: Rng,
     next: u64,
     standing: VecDeque<SlotKey>,
-    /// `place` alone.
     pub decisions: Times,
     with_events: Times,
     nowhere: u64,
@@ -75,7 +74,7 @@ impl Story {
         }
     }
 
-    /// Forgets what was measured and runs again: every run places a slot, every second one releases the oldest.
+    /// Resets the measurement and runs again: every run places a slot, every second one releases the oldest.
     pub async fn run(&mut self, scheduler: &BuiltIn, runs: u64) -> Result<(), Error> {
         (self.decisions, self.with_events, self.nowhere) = (Times::default(), Times::default(), 0);
         for run in 0..runs {
@@ -91,19 +90,19 @@ impl Story {
     async fn place(&mut self, scheduler: &BuiltIn) -> Result<(), Error> {
         let slot = cloud::slot_request(self.next, &mut self.chance);
         self.next += 1;
-        let begun = Instant::now();
+        let started = Instant::now();
         let placed = scheduler.place(&slot).await?;
-        let decided = begun.elapsed();
+        let decided = started.elapsed();
         let Placed::Host(host) = placed else {
             self.nowhere += 1;
             return Ok(());
         };
         let seen = cloud::placed(&slot, host);
-        let begun = Instant::now();
+        let started = Instant::now();
         scheduler.reservation_changed(&slot.key, Some(seen));
         scheduler.applied(std::slice::from_ref(&slot.key));
         self.decisions.add(decided);
-        self.with_events.add(decided + begun.elapsed());
+        self.with_events.add(decided + started.elapsed());
         self.standing.push_back(slot.key);
         Ok(())
     }
@@ -135,10 +134,10 @@ async fn whole(scheduler: &BuiltIn, chance: &mut Rng, runs: u64) -> Result<(), E
             let key = SlotKey::new(first.key.cluster.clone(), format!("{}-{number}", first.key.name));
             berth_scheduler::SlotRequest { key, ..first.clone() }
         });
-        let whole = WholeRequest { slots: slots.collect(), ..WholeRequest::default() };
-        let begun = Instant::now();
+        let whole = CommitmentRequest { slots: slots.collect(), ..CommitmentRequest::default() };
+        let started = Instant::now();
         black_box(scheduler.place_all(&whole).await?);
-        times.add(begun.elapsed());
+        times.add(started.elapsed());
         let keys: Vec<SlotKey> = whole.slots.into_iter().map(|slot| slot.key).collect();
         scheduler.applied(&keys);
     }
@@ -150,9 +149,9 @@ fn vms(scheduler: &BuiltIn, chance: &mut Rng, runs: u64) -> Result<(), Error> {
     let mut times = Times::default();
     for number in 0..runs {
         let request = cloud::vm_request(number, chance);
-        let begun = Instant::now();
+        let started = Instant::now();
         black_box(scheduler.run(&request)?);
-        times.add(begun.elapsed());
+        times.add(started.elapsed());
     }
     row("rank all hosts for a VM, own slots unlocked", &times);
     Ok(())
@@ -162,31 +161,31 @@ fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &
     let (mut of_slots, mut of_hosts) = (Times::default(), Times::default());
     for (slot, number) in slots.iter().rev().zip(0..runs) {
         let changed = Reservation { ready: number % 2 == 0, ..slot.clone() };
-        let begun = Instant::now();
+        let started = Instant::now();
         scheduler.reservation_changed(&slot.key, Some(changed));
-        of_slots.add(begun.elapsed());
+        of_slots.add(started.elapsed());
     }
     for number in (0..hosts.len()).cycle().take(5_000) {
         let changed = cloud::host(number, chance);
-        let begun = Instant::now();
+        let started = Instant::now();
         scheduler.host_changed(&hosts[number].name, Some(changed));
-        of_hosts.add(begun.elapsed());
+        of_hosts.add(started.elapsed());
     }
     row("a Reservation changes", &of_slots);
     row("a Hypervisor changes", &of_hosts);
     of_slots
 }
 
-/// The same kind of request as the reference decides it.
+/// Decides the same kind of request with the algorithm of the reference.
 fn compare(hosts: Vec<Host>, slots: Vec<Reservation>, ours: Duration) {
     let reservations = slots.into_iter().map(|slot| (slot.key.clone(), slot)).collect();
     let cache = Cache { hosts, reservations };
     let (mut chance, mut times) = (Rng::with_seed(2), Times::default());
     for number in 0..REFERENCE_RUNS {
         let slot = cloud::slot_request(number, &mut chance);
-        let begun = Instant::now();
+        let started = Instant::now();
         black_box(cache.decide(&slot));
-        times.add(begun.elapsed());
+        times.add(started.elapsed());
     }
     row("the decision as the reference makes it", &times);
     let ratio = times.median().as_secs_f64() / ours.as_secs_f64().max(1e-9);

@@ -1,5 +1,4 @@
-//! Requests for VMs as Nova sends them (document 22 section 3, document 60 section 2.2): with everything that its objects
-//! have, most of which nobody reads.
+//! Requests for VMs as Nova sends them, with all members of its objects, most of which the scheduler ignores.
 
 use berth_core::HostName;
 use fastrand::Rng;
@@ -13,21 +12,21 @@ pub fn bodies(hosts: &[HostName], count: u64, chance: &mut Rng) -> Vec<Vec<u8>> 
 }
 
 fn body(hosts: &[HostName], number: u64, chance: &mut Rng) -> Value {
-    let wish = cloud::vm_request(number, chance);
+    let desired = cloud::vm_request(number, chance);
     let list = hosts.iter().map(|host| json!({"host": host, "hypervisor_hostname": host}));
     let weights = hosts.iter().zip(0_u32..);
     let weights: Map<_, _> = weights.map(|(host, at)| (host.to_string(), json!(f64::from(at % 100) / 64.0))).collect();
     json!({
         "spec": object("RequestSpec", &json!({
-            "instance_uuid": wish.instance, "project_id": wish.project, "user_id": "4d6f9c3e5a7b1d2f40688f5d1c2ab7e0",
-            "availability_zone": wish.zone, "num_instances": 1, "is_bfv": true, "scheduler_hints": {},
+            "instance_uuid": desired.instance, "project_id": desired.project, "user_id": "4d6f9c3e5a7b1d2f40688f5d1c2ab7e0",
+            "availability_zone": desired.zone, "num_instances": 1, "is_bfv": true, "scheduler_hints": {},
             "ignore_hosts": null, "force_hosts": null, "force_nodes": null, "instance_group": null, "pci_requests": null,
             "requested_destination": null, "requested_resources": [], "security_groups": null, "network_metadata": null,
-            "image": image(), "flavor": flavor(&wish.flavor),
+            "image": image(), "flavor": flavor(&desired.flavor),
             "limits": object("SchedulerLimits", &json!({"disk_gb": null, "memory_mb": null, "numa_topology": null, "vcpu": null})),
         })),
         "context": {
-            "user": "4d6f9c3e5a7b1d2f40688f5d1c2ab7e0", "project_id": wish.project, "request_id": format!("req-{number}"),
+            "user": "4d6f9c3e5a7b1d2f40688f5d1c2ab7e0", "project_id": desired.project, "request_id": format!("req-{number}"),
             "global_request_id": format!("req-global-{number}"), "is_admin": false, "roles": ["member", "reader"],
         },
         "hosts": list.collect::<Vec<_>>(), "weights": weights, "pipeline": "",

@@ -1,6 +1,6 @@
-//! The same question answered as document 60 section 13.1 says that the reference answers it: every step lists and
-//! copies all hosts, the capacity step all reservations as well, and every block is made anew. Decisions agree in what
-//! the requests here ask for; only the time is of interest.
+//! The same request decided with the algorithm of the reference: every step lists and copies all hosts, the capacity
+//! step all reservations as well, and every block is built again. The decisions agree for the requests here; only the
+//! time is measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use berth_core::reservation::Reservation;
 use berth_core::{HostName, Resources, SlotKey, block};
 use berth_scheduler::SlotRequest;
 
-/// What a watch cache holds.
+/// The content of a watch cache.
 #[derive(Clone, Debug)]
 pub struct Cache {
     pub hosts: Vec<Host>,
@@ -17,7 +17,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Copies out of the cache, then moved through two more lists as clusters are merged.
+    /// Copies out of the cache, then moved through two more lists, as the reference merges clusters.
     fn hosts(&self) -> Vec<Host> {
         let of_cluster = self.hosts.clone();
         let merged: Vec<Box<Host>> = of_cluster.into_iter().map(Box::new).collect();
@@ -30,7 +30,6 @@ impl Cache {
         merged.into_iter().map(|reservation| *reservation).collect()
     }
 
-    /// The hosts for a slot, best first.
     pub fn decide(&self, slot: &SlotRequest) -> Vec<HostName> {
         let mut left: BTreeSet<HostName> = self.hosts().into_iter().map(|host| host.name).collect();
         let mut step = |keep: &dyn Fn(&Host) -> bool| {
@@ -42,11 +41,11 @@ impl Cache {
         step(&|host| host.zone == slot.zone);
         step(&|host| host.capabilities.hypervisor_type == "ch" && host.capabilities.cpu_arch == "x86_64");
         step(&|host| {
-            let mut traits = specs.iter().filter_map(|(key, wish)| Some((key.strip_prefix("trait:")?, wish)));
-            traits.all(|(name, wish)| host.traits.contains(name) == (wish == "required"))
+            let mut traits = specs.iter().filter_map(|(key, desired)| Some((key.strip_prefix("trait:")?, desired)));
+            traits.all(|(name, desired)| host.traits.contains(name) == (desired == "required"))
         });
-        let rooms = self.rooms();
-        step(&|host| rooms.get(&host.name).is_some_and(|room| slot.size.fits(*room)));
+        let free_capacities = self.free_capacities();
+        step(&|host| free_capacities.get(&host.name).is_some_and(|capacity| slot.size.fits(*capacity)));
         step(&|host| host.allowed_projects.is_empty() || host.allowed_projects.contains(&slot.project));
         step(&|host| {
             let lists = host.aggregates.iter().filter_map(|aggregate| aggregate.metadata.get("filter_tenant_id"));
@@ -56,7 +55,7 @@ impl Cache {
         self.weigh(&left, slot.size)
     }
 
-    fn rooms(&self) -> BTreeMap<HostName, Resources> {
+    fn free_capacities(&self) -> BTreeMap<HostName, Resources> {
         let reservations = self.reservations();
         let mut on: BTreeMap<&HostName, Vec<&Reservation>> = BTreeMap::new();
         for reservation in &reservations {
@@ -64,11 +63,11 @@ impl Cache {
                 on.entry(host).or_default().push(reservation);
             }
         }
-        let room = |host: Host| {
+        let capacity = |host: Host| {
             let blocks = block::blocks_on(&host, on.get(&host.name).into_iter().flatten().copied());
             Some((host.name.clone(), block::free(&host, blocks.iter().map(|(_, block)| block)).known()?))
         };
-        self.hosts().into_iter().filter_map(room).collect()
+        self.hosts().into_iter().filter_map(capacity).collect()
     }
 
     /// Small hosts first, then empty ones.

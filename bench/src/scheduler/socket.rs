@@ -1,5 +1,5 @@
-//! The endpoint on a real socket: a server that has one thread, so that its processor time can be told from that of its
-//! callers, and callers that keep their connections.
+//! The endpoint on a real socket: a server with one thread, so that its processor time can be told apart from that of
+//! its clients, and clients that keep their connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,6 @@ use crate::error::Error;
 use crate::proc;
 use crate::times::Times;
 
-/// A server that listens.
 pub struct Listening {
     address: SocketAddr,
     thread: u32,
@@ -31,7 +30,7 @@ pub struct Listening {
 impl Listening {
     /// Serves the router until it is dropped.
     pub fn start(router: Router) -> Result<Self, Error> {
-        let (tell, told) = mpsc::channel();
+        let (tell, reported) = mpsc::channel();
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let work = thread::spawn(move || {
@@ -39,28 +38,28 @@ impl Listening {
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
                 let address = listener.local_addr().map_err(failed)?;
-                // Nobody waits for it only when the start was given up.
+                // The receiver is gone only when the start was given up.
                 let _ = tell.send((address, proc::this_thread()?));
                 let served = Server::new("bench").serve(listener, router, stopped).await;
                 served.map_err(|error| Error::Answer(error.to_string()))
             })
         });
-        let (address, thread) = told.recv().map_err(|_| Error::Answer("it does not listen".to_owned()))?;
+        let (address, thread) = reported.recv().map_err(|_| Error::Answer("it does not listen".to_owned()))?;
         Ok(Self { address, thread, stop, work: Some(work) })
     }
 
-    /// Sends so many requests over so many connections at once, one after the other on each. Gives how long each took, and
+    /// Sends `runs` requests over concurrent connections, one after the other on each. Returns how long each took, and
     /// how many were answered per second of time and per second of the server's processor time.
     pub async fn ask(&self, bodies: &[Vec<u8>], runs: usize, connections: usize) -> Result<(Times, f64, f64), Error> {
         let requests: Arc<Vec<Vec<u8>>> = Arc::new(bodies.iter().map(|body| request(body)).collect());
-        let (begun, before) = (Instant::now(), proc::seconds_of_thread(self.thread)?);
+        let (started, before) = (Instant::now(), proc::seconds_of_thread(self.thread)?);
         let callers = (0..connections).map(|number| {
             let (address, requests) = (self.address, requests.clone());
             let work = tokio::spawn(async move { call(address, &requests, number, runs / connections).await });
             async { work.await.map_err(|error| Error::Answer(error.to_string()))? }
         });
         let all = try_join_all(callers).await?;
-        let (took, processor) = (begun.elapsed().as_secs_f64(), proc::seconds_of_thread(self.thread)? - before);
+        let (took, processor) = (started.elapsed().as_secs_f64(), proc::seconds_of_thread(self.thread)? - before);
         let mut times = Times::default();
         for of_one in all {
             times.append(of_one);
@@ -73,7 +72,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.stop.cancel();
-        // What went wrong was seen by the callers.
+        // The clients have seen every error.
         drop(self.work.take().map(JoinHandle::join));
     }
 }
@@ -95,7 +94,7 @@ async fn call(address: SocketAddr, requests: &[Vec<u8>], first: usize, runs: usi
     stream.set_nodelay(true).map_err(failed)?;
     let (mut times, mut answer) = (Times::default(), Vec::new());
     for request in requests.iter().cycle().skip(first * requests.len() / 8).take(runs) {
-        let begun = Instant::now();
+        let started = Instant::now();
         stream.write_all(request).await.map_err(failed)?;
         answer.clear();
         while !is_whole(&answer)? {
@@ -104,12 +103,12 @@ async fn call(address: SocketAddr, requests: &[Vec<u8>], first: usize, runs: usi
                 return Err(Error::Answer("it closed the connection".to_owned()));
             }
         }
-        times.add(begun.elapsed());
+        times.add(started.elapsed());
     }
     Ok(times)
 }
 
-/// Whether an answer with 200 is there to its end.
+/// Whether the answer is complete and has status 200.
 fn is_whole(answer: &[u8]) -> Result<bool, Error> {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(false) };
     let head = String::from_utf8_lossy(&answer[..end]);
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_ends_where_it_says() {
+    fn an_answer_ends_where_it_reports() {
         let head = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n";
         assert!(!is_whole(b"HTTP/1.1 200 OK\r\ncontent-").unwrap());
         assert!(!is_whole(format!("{head}ab").as_bytes()).unwrap());

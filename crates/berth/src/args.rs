@@ -1,5 +1,5 @@
-//! The command line. Flags are those of the reference's manager, so that its charts work; those that have no meaning
-//! here are accepted and ignored.
+//! The command line. The flags of the reference's manager are accepted, so that its charts work; those without a
+//! meaning here are ignored.
 
 use std::ffi::OsString;
 
@@ -33,25 +33,25 @@ pub enum Command {
     Operator(Box<OperatorArguments>),
     /// Serve the Placement API of OpenStack from its own ledger, until stopped.
     Placement(Box<PlacementArguments>),
-    /// Tell what the scheduler sees, and why.
+    /// Explain the state of commitments, slots and hosts.
     #[command(subcommand)]
     Explain(Explain),
     /// Try a request to the scheduler without changing anything: which hosts it would get, and why not the others.
     Schedule(Box<ScheduleArguments>),
-    /// Print the custom resource definitions, for `kubectl apply --server-side -f -`, or check what is stored.
+    /// Print the custom resource definitions, for `kubectl apply --server-side -f -`, or check stored objects.
     Crds(CrdsArguments),
     /// Print the service account of the operator and the rights that it needs, for `kubectl apply -f -`.
     Rbac(RbacArguments),
-    /// Look at a configuration without starting anything.
+    /// Check a configuration without starting anything.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Show or change what an operator logs, while it runs.
+    /// Show or change the log level of a running operator.
     LogLevel(LogLevelArguments),
     /// Print the version.
     Version,
 }
 
-/// Where the APIs are served unless something else is said.
+/// The default address of the APIs.
 pub(crate) const DEFAULT_API_ADDRESS: &str = ":8080";
 
 /// Arguments of `berth operator`.
@@ -75,7 +75,7 @@ pub struct OperatorArguments {
     /// Compete with other replicas for the Lease leaderElectionID; the winner runs the controllers.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub leader_elect: bool,
-    /// What log lines look like.
+    /// The format of log lines.
     #[command(flatten)]
     pub logs: LogArguments,
     /// Flags of the reference that have no meaning here.
@@ -116,7 +116,7 @@ pub struct IgnoredArguments {
 }
 
 impl Arguments {
-    /// Reads the command line of the process; ends the process with a text when it is wrong.
+    /// Reads the command line of the process; ends the process with an error if it is invalid.
     pub fn from_environment() -> Self {
         Self::parse_from(with_command(std::env::args_os().collect()))
     }
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(shown, documented);
     }
 
-    /// Also as a variable of the environment, and as a key.
+    /// Also as an environment variable, and as a key.
     #[test]
     fn the_documentation_of_placement_names_the_same_flags() {
         let page = include_str!("../../../docs/placement.md");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn document_11_section_3_1_flags_of_the_chart_are_taken() {
+    fn flags_of_the_chart_are_taken() {
         let arguments = operator(
             "berth --metrics-bind-address=:2112 --metrics-secure=false --health-probe-bind-address=:8081 \
              --leader-elect --zap-log-level=info --zap-devel=false --webhook-cert-path=x --enable-http2=false"
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_document() {
+    fn defaults_are_those_of_the_reference() {
         let arguments = operator("berth operator");
         assert_eq!(arguments.health_probe_bind_address, ":8081");
         assert_eq!(arguments.api_bind_address, ":8080");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_level_says_what_is_right() {
+    fn a_wrong_level_reports_what_is_right() {
         let all = ["berth", "operator", "--zap-log-level", "loud"];
         let text = Arguments::try_parse_from(all).unwrap_err().to_string();
         assert!(text.contains("write error, warn, info, debug, trace"), "{text}");

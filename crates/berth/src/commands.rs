@@ -1,17 +1,17 @@
 //! The sub-commands.
 
 mod amounts;
+mod cluster_snapshot;
 mod config;
 mod crds;
 mod crds_check;
+mod dry_run;
 mod explain_commitment;
 mod explain_host;
 mod explain_slot;
-mod foreseeing;
 mod log_level;
-mod looking;
-mod naming;
-mod next;
+mod next_step;
+mod object_lookup;
 mod output;
 mod placement;
 mod rbac;
@@ -30,7 +30,6 @@ use crate::args::{Arguments, Command, CrdsCommand, Explain};
 use crate::error::Error;
 use crate::operator;
 
-/// Does what the arguments say.
 pub fn run(arguments: Arguments) -> Result<(), Error> {
     match arguments.command {
         Command::Operator(arguments) => operator::run(&arguments),

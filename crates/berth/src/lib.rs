@@ -1,12 +1,11 @@
-//! The binary `berth`: arguments, wiring, sub-commands. Everything that decides something lives in the other crates;
-//! what is here connects them.
+//! The binary `berth`: arguments, wiring and sub-commands. Decisions are made in the other crates.
 
 pub mod args;
-pub mod assembly;
 pub mod commands;
 mod error;
 mod log_level;
 pub mod operator;
 mod watchdog;
+pub mod wiring;
 
 pub use error::Error;

@@ -1,6 +1,5 @@
-//! Asking a running operator what it logs, and changing that, over an abstract unix socket: it needs no file, so that it works
-//! in a container whose file system is read-only, and the kernel says who asks. It decides who may ask, and how long and
-//! how much; which levels there are is decided by telemetry.
+//! Shows or changes the log level of a running operator over an abstract Unix socket. It needs no writable file system,
+//! and the kernel names the user of the client, so that only the operator's own user is served.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -17,10 +16,9 @@ use tracing::warn;
 
 /// More than any list of levels needs.
 const MOST: usize = 4096;
-/// So long one question may take.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// What an operator answers; the text is for people.
+/// The reply of an operator, as text for users.
 pub(crate) type Answer = Result<String, String>;
 
 /// Processes of other process namespaces may have the same id, but not in the same network namespace, unless containers
@@ -29,7 +27,7 @@ fn address(pid: u32) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("berth/log-level/{pid}"))
 }
 
-/// Answers until `stop`. Where that is not possible the process logs what it was started with.
+/// Serves requests until `stop`. If the socket is not available, the log level stays that of the start.
 pub(crate) async fn serve(verbosity: Verbosity, stop: CancellationToken) {
     match listen() {
         Ok(listener) => drop(stop.run_until_cancelled(answer_all(&listener, &verbosity)).await),
@@ -54,7 +52,7 @@ async fn answer_all(listener: &UnixListener, verbosity: &Verbosity) {
             Err(error) => Err(error),
         };
         if let Err(error) = outcome {
-            warn!(error = chain(&error), "a question about the log level was not answered");
+            warn!(error = chain(&error), "a client of berth log-level got no answer");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -80,10 +78,10 @@ fn own_user() -> io::Result<u32> {
     Ok(own.peer_cred()?.uid())
 }
 
-/// Asks the operator with this process id; an empty text only asks what is shown.
+/// Sends a request to the operator with this process id; an empty text only requests the present level.
 pub(crate) async fn ask(pid: u32, wanted: &str) -> io::Result<Answer> {
     if wanted.len() > MOST {
-        return Ok(Err(format!("more than {MOST} bytes are no list of levels; write a shorter one")));
+        return Ok(Err(format!("a list of levels has at most {MOST} bytes; write a shorter one")));
     }
     let stream = net::UnixStream::connect_addr(&address(pid)?)?;
     stream.set_nonblocking(true)?;

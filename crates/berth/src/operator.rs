@@ -1,7 +1,5 @@
-//! `berth operator`: from flags to running controllers, and to a bounded end.
-//!
-//! The order is: logs, configuration, probes (alive, not ready), the clusters and whether they are fit, stores, leadership,
-//! controllers. What cannot work is said in one line each and ends the process before anything is written.
+//! `berth operator`: starts logs, configuration, probes, clusters, stores, leader election and controllers in this
+//! order, and ends within a bounded time. Whatever cannot work is reported in one line each before anything is written.
 
 mod apis;
 mod home;
@@ -14,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Cluster, Clusters, Events, Fitness, Manager, Need, Queue, Routes, Scope, StoreSet as _, Stores, Work, needs,
-    watch_fitness,
+    Cluster, ClusterHealth, Clusters, Events, Manager, Need, Queue, Routes, Scope, StoreSet as _, Stores, Work, needs,
+    watch_cluster_health,
 };
 use berth_core::ClusterName;
 use berth_http::metrics::router as metrics_router;
@@ -24,7 +22,7 @@ use berth_scheduler::{AnswerSettings, Settings, TieBreak};
 use berth_telemetry::clock::SystemClock;
 use berth_telemetry::config::{self, Configuration, Controller, Files};
 use berth_telemetry::ids::FreshIds;
-use berth_telemetry::logs::{self, Wanted};
+use berth_telemetry::logs::{self, LogOptions};
 use berth_telemetry::metrics::Metrics;
 use berth_telemetry::shutdown;
 use berth_telemetry::verbosity::Verbosity;
@@ -33,8 +31,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::args::{LogArguments, OperatorArguments};
-use crate::assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights};
 use crate::error::Error;
+use crate::wiring::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights};
 use crate::{log_level, watchdog};
 use apis::Announced;
 use leading::{Leading, TAKE_OVER, hostname};
@@ -42,7 +40,7 @@ use parts::Parts;
 
 pub(crate) use apis::scheduler;
 
-/// From the order to end until the process has ended, at the latest: less than the 5 s after which somebody may kill us.
+/// From the signal until the process has ended, at the latest: less than the 5 s after which Kubernetes may kill it.
 const ENDS_WITHIN: Duration = Duration::from_millis(4900);
 
 /// Runs until a signal or a failure ends it.
@@ -55,13 +53,13 @@ pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|source| Error::Runtime { source })?;
     let outcome = runtime.block_on(operate(arguments, &loaded.configuration, verbosity));
-    // A listener or a write that hangs must not hold up the end of the process.
+    // A listener or a write that hangs must not delay the end of the process.
     runtime.shutdown_background();
     outcome
 }
 
-pub(crate) fn wanted_logs(arguments: &LogArguments) -> Wanted {
-    Wanted {
+pub(crate) fn wanted_logs(arguments: &LogArguments) -> LogOptions {
+    LogOptions {
         format: arguments.log_format,
         level: arguments.zap_log_level,
         encoder: arguments.zap_encoder,
@@ -108,7 +106,6 @@ async fn operate(
     outcome
 }
 
-/// What we call ourselves to API servers.
 pub(crate) fn user_agent(configuration: &Configuration) -> String {
     configuration.common.user_agent().unwrap_or_else(|| format!("berth/{}", env!("CARGO_PKG_VERSION")))
 }
@@ -154,14 +151,14 @@ async fn serve(
     Ok(())
 }
 
-/// What every process waits for before it is ready. It is registered before the probes are served: nobody is told that a
-/// process is ready which only does not know yet what it waits for.
+/// The conditions that every process waits for before it is ready. They are registered before the probes are served, so
+/// that `/readyz` never succeeds only because a condition is not registered yet.
 struct Awaited {
     stores: Component,
     apis: Announced,
 }
 
-/// What a process is made of.
+/// The parts of a process.
 struct Process<'a> {
     arguments: &'a OperatorArguments,
     configuration: &'a Configuration,
@@ -169,12 +166,12 @@ struct Process<'a> {
     memory: Memory,
     metrics: OperatorMetrics,
     parts: Parts,
-    /// Set when it is clear how this process comes to lead.
+    /// Set when it is known how this process becomes leader.
     leading: &'a OnceCell<Leading>,
 }
 
 impl Process<'_> {
-    /// Everything from "the process runs" to "the controllers run", and then until the lease is lost.
+    /// Everything from "the process runs" to "controllers started", and then until the lease is lost.
     async fn run(&self, ready: &Readiness, awaited: Awaited) -> Result<Infallible, Error> {
         let Awaited { stores: synced, apis } = awaited;
         let clusters = self.reach(ready).await?;
@@ -192,10 +189,10 @@ impl Process<'_> {
         apis.serve(&self.memory, &environment, &deciding, &mut manager, &self.parts)?;
         self.spawn_all(manager.replica_work());
         if leading.acquired().await {
-            self.take_over().await;
+            self.prepare_take_over().await;
         }
         self.start(&environment, manager);
-        deciding.begin();
+        deciding.start();
         Err(leading.lost().await)
     }
 
@@ -206,15 +203,16 @@ impl Process<'_> {
         let kubeconfig = self.arguments.clusters.kubeconfig.as_deref();
         let clusters = Cluster::connect_all(kubeconfig, &user_agent, servers).await?;
         let home = clusters.home();
-        let fitness = Fitness::new(self.metrics.cluster.fitness.clone());
-        fitness.check(home, &self.needs(home)).await.map_err(Error::Preflight)?;
+        let cluster_health = ClusterHealth::new(self.metrics.cluster.cluster_health.clone());
+        cluster_health.check(home, &self.needs(home)).await.map_err(Error::Preflight)?;
         for remote in clusters.remotes() {
             let needs = self.needs(remote);
-            let watching = watch_fitness(fitness.clone(), remote.clone(), needs, self.parts.stop.clone());
-            self.parts.spawn_endless("the fitness of a remote cluster", watching);
+            let watching = watch_cluster_health(cluster_health.clone(), remote.clone(), needs, self.parts.stop.clone());
+            self.parts.spawn_endless("the health of a remote cluster", watching);
             let (stores, component) = (self.memory.stores.clone(), ready.component(format!("cluster {}", remote.name)));
-            component.impaired("nobody has looked yet");
-            let showing = watch(remote.name.clone(), stores, fitness.clone(), component, self.parts.stop.clone());
+            component.impaired("not checked yet");
+            let showing =
+                watch(remote.name.clone(), stores, cluster_health.clone(), component, self.parts.stop.clone());
             self.parts.spawn_endless("the state of a remote cluster", showing);
         }
         Ok(clusters)
@@ -251,21 +249,21 @@ impl Process<'_> {
         }
     }
 
-    /// What was read before proves nothing to whoever has just become the leader.
-    async fn take_over(&self) {
-        let began = Instant::now();
-        let silent = self.memory.read_anew(TAKE_OVER).await;
-        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    /// Reads from before the take-over prove nothing to a new leader.
+    async fn prepare_take_over(&self) {
+        let started_at = Instant::now();
+        let silent = self.memory.reread_stores(TAKE_OVER).await;
+        let milliseconds = u64::try_from(started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
         if silent.is_empty() {
-            info!(milliseconds, "the stores were read anew");
+            info!(milliseconds, "stores read again");
         } else {
             let clusters: Vec<_> = silent.iter().map(ClusterName::as_str).collect();
             let clusters = clusters.join(", ");
-            warn!(milliseconds, clusters, "the stores were read anew; clusters that did not answer have to wait");
+            warn!(milliseconds, clusters, "stores read again; clusters that did not answer are skipped");
         }
     }
 
-    /// What controllers and APIs need besides the memory. The publisher of events runs from now on.
+    /// The dependencies of controllers and APIs besides the memory. The publisher of events runs from now on.
     fn environment(&self, clusters: &Clusters, leading: &Leading) -> Result<Environment<'_>, Error> {
         let (fence, counted) = (leading.fence(), self.metrics.cluster.events.clone());
         let (events, publishing) = Events::new(clusters, Some(hostname()), counted, self.parts.stop.clone());
@@ -284,15 +282,14 @@ impl Process<'_> {
         })
     }
 
-    /// Starts the controllers.
     fn start(&self, environment: &Environment<'_>, mut manager: Manager) {
-        let (stores, laws) = (self.memory.stores.clone(), self.metrics.laws.clone());
+        let (stores, invariants) = (self.memory.stores.clone(), self.metrics.invariants.clone());
         let watched = watchdog::Watched::new(stores, self.configuration);
-        let watch = watchdog::watch_laws(watched, laws, self.parts.stop.clone());
-        manager.add_source("the watch over the laws", Scope::Leader, watch);
+        let watch = watchdog::watch_invariants(watched, invariants, self.parts.stop.clone());
+        manager.add_source("the invariant watchdog", Scope::Leader, watch);
         Controllers::new(&self.memory, environment).add_to(&mut manager, &self.memory.queues);
         self.spawn_all(manager.leader_work(&self.parts.stop));
-        info!("the controllers run");
+        info!("controllers started");
     }
 
     fn spawn_all(&self, work: Vec<Work>) {
@@ -302,10 +299,10 @@ impl Process<'_> {
     }
 }
 
-// What must be true before anything is done: the configuration asks only for what this version provides. Whether clusters
-// allow what it asks for is found out by the preflight.
+// Checks at the start: the configuration must only use features of this version. The preflight checks whether the
+// clusters allow what the configuration needs.
 
-/// Refuses what is asked for and not part of this version, rather than pretending.
+/// Refuses requested features that this version does not have.
 fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
     let refuse =
         |what: &str, instead: &str| Err(Error::NotProvided { what: what.to_owned(), instead: instead.to_owned() });
@@ -319,34 +316,40 @@ fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Res
     Ok(())
 }
 
-/// Says what is configured and has no effect yet.
+/// Logs configured settings that have no effect yet.
 fn remark(configuration: &Configuration) {
     let provided = [Controller::CommittedResources, Controller::InFlight, Controller::NovaPipelines];
     for controller in configuration.enabled_controllers.iter().filter(|one| !provided.contains(one)) {
-        info!(controller = controller.name(), "not part of this version, not started");
+        info!(controller = controller.name(), "controller not part of this version");
     }
     if configuration.reservation_controller.keystone.is_some() {
-        warn!("domain names are not looked up in this version: slots of external customers are placed like all others");
+        warn!("domain names are not resolved in this version; slots of external customers are placed like all others");
     }
 }
 
-// What `/readyz` says about remote clusters: one that is away or not fit is no reason to take the process out of service
-//, but people have to be told.
+// `/readyz` reports unreachable and unhealthy remote clusters without failing: they are no reason to take the process out of
+// service, but users must see them.
 
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Says how a remote is until `stop`.
-async fn watch(cluster: ClusterName, stores: Stores, fitness: Fitness, component: Component, stop: CancellationToken) {
+async fn watch(
+    cluster: ClusterName,
+    stores: Stores,
+    cluster_health: ClusterHealth,
+    component: Component,
+    stop: CancellationToken,
+) {
     let mut tick = interval(EVERY);
     while stop.run_until_cancelled(tick.tick()).await.is_some() {
-        match impairment(&cluster, &stores, &fitness) {
+        match impairment(&cluster, &stores, &cluster_health) {
             Some(why) => component.impaired(format!("its zones have to wait: {why}")),
             None => component.ready(),
         }
     }
 }
 
-fn impairment(cluster: &ClusterName, stores: &Stores, fitness: &Fitness) -> Option<String> {
-    let unfit = fitness.problems_of(cluster).into_iter().next();
+fn impairment(cluster: &ClusterName, stores: &Stores, cluster_health: &ClusterHealth) -> Option<String> {
+    let unfit = cluster_health.problems_of(cluster).into_iter().next();
     unfit.or_else(|| stores.unsynced(cluster).first().map(|(_, partial)| partial.to_string()))
 }

@@ -1,17 +1,14 @@
-//! What was decided and is not observed yet: one entry per slot. When an entry ends is decided in
-//! [`View`](crate::View), how long an apply may take by its caller.
+//! Assume entries: decisions that are not observed yet, one entry per slot.
 
 use std::collections::BTreeMap;
 
 use berth_core::reservation::{Reservation, ReservationKind};
 use berth_core::{GroupName, HostName, ProjectId, Resources, SlotKey, Zone};
 
-/// Room that a decision has given to a slot and that no object shows yet.
+/// Free capacity that a decision has given to a slot and that no object shows yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumed {
-    /// The slot.
     pub key: SlotKey,
-    /// The host.
     pub host: HostName,
     /// The whole size that the slot shall have there.
     pub size: Resources,
@@ -25,8 +22,9 @@ impl Assumed {
         reservation.target_host.as_ref() == Some(&self.host) && self.size.fits(reservation.size)
     }
 
-    /// The slot as it will stand once the write is seen: with the VMs that the object expects and, where the object
-    /// stands on this host already, never smaller than that. What it blocks besides the object is the entry's part.
+    /// The slot as it will be when its write is observed: with the VMs that the object expects and, if the object is on
+    /// this host already, never smaller than the object. The entry accounts for the part that the object does not
+    /// block.
     pub(crate) fn promise(&self, recorded: Option<&Reservation>) -> Reservation {
         let target_host = Some(self.host.clone());
         match recorded {

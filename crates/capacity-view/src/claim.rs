@@ -1,6 +1,4 @@
-//! What an answer from outside this process has promised and no object shows yet: one claim per instance, a VM or a
-//! slot by its name. When a claim ends because of what is seen is decided here; what it takes on its host in
-//! [`crate::outlook`].
+//! Claims: promises to external clients that no object shows yet, one claim per instance.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,25 +7,22 @@ use berth_core::host::Host;
 use berth_core::reservation::Reservation;
 use berth_core::{HostName, Resources, SlotKey, VmId};
 
-/// Room that an answer has given to an instance.
-///
-/// A claim ends when the view shows its effect: a Reservation of its name is put on a host, or the VM is listed by a host
-/// whose row is set after the claim was made. Refined against section 14.1: a host that listed the VM already when the
-/// claim was made is where the VM comes from, or another stale sight of it, and its heartbeats end nothing, unless it is
-/// the claim's own host. Otherwise a migration would lose its room at the first heartbeat of its source. For the same
-/// reason a Reservation that keeps a host which it had before, and which is not the claim's, ends nothing.
+/// Free capacity that an answer has given to an instance.
+/// A claim ends when the view shows its effect: a Reservation of its name is put on a host, or the VM is listed by a
+/// host whose row is set after the claim was made. A host that listed the VM already when the claim was made is where
+/// the VM comes from, or another stale sight of it, and its heartbeats end nothing, unless it is the claim's own host.
+/// Otherwise a migration would lose its capacity at the first heartbeat of its source. For the same reason a
+/// Reservation that keeps a host which it had before, and which is not the claim's, ends nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// `instance_uuid` of the request.
     pub instance: VmId,
-    /// The first host of the answer.
     pub host: HostName,
     /// The size of all instances of the request together.
     pub size: Resources,
     /// When it ends at the latest: monotonic time since the process began.
     pub expires: Duration,
-    /// The slot that the VM goes into. While the slot stands on the host, only that part of the VM counts which does not
-    /// fit into it, just as if the slot expected the VM already.
+    /// The slot of the VM. While the slot is on the host, only the part of the VM counts that does not fit into it, as
+    /// if the slot already expected the VM.
     pub slot: Option<SlotKey>,
 }
 
@@ -78,7 +73,6 @@ impl Claims {
         self.held.get(instance).map(|held| &held.claim)
     }
 
-    /// The claims on a host, by instance.
     pub(crate) fn on_host(&self, host: &HostName) -> impl Iterator<Item = &Claim> {
         self.on_host.get(host).into_iter().flatten().filter_map(|instance| self.get(instance.as_str()))
     }
@@ -103,7 +97,6 @@ impl Claims {
         (claim.host == *target || before != Some(target)).then_some(claim)
     }
 
-    /// The claims whose time is over.
     pub(crate) fn expired(&self, now: Duration) -> Vec<VmId> {
         let over = self.by_expiry.iter().take_while(|(expires, _)| *expires <= now);
         over.map(|(_, instance)| instance.clone()).collect()

@@ -1,5 +1,5 @@
-//! Reservations in classes: what a request may ignore or unlock is a set of classes, apart from its own slots, so
-//! that the per-host totals of document 60 section 13.2 answer it without looking at single reservations.
+//! Classes of reservations. A request ignores or unlocks whole classes, apart from its own slots, so per-host totals
+//! answer it without reading single reservations.
 
 use berth_core::reservation::{Reservation, ReservationKind};
 use strum::VariantArray;
@@ -9,15 +9,12 @@ use strum::VariantArray;
 pub enum Class {
     /// A ready slot of a commitment; a request of its project and group may unlock it.
     Committed,
-    /// A ready slot without a flavor group: unlocked for everybody.
+    /// A ready slot without a flavor group: unlocked for all requests.
     Ungrouped,
     /// A slot of a commitment that is not ready: placed, and never unlocked.
     CommittedUnready,
-    /// A ready fail-over reservation.
     Failover,
-    /// A fail-over reservation that is not ready.
     FailoverUnready,
-    /// An in-flight reservation, ready or not.
     InFlight,
     /// A type that this version does not know.
     Other,
@@ -28,7 +25,7 @@ pub enum Class {
 impl Class {
     pub(crate) const COUNT: usize = Self::VARIANTS.len();
 
-    /// The class of a reservation as it stands.
+    /// The class of a reservation.
     pub fn of(reservation: &Reservation) -> Self {
         match (&reservation.kind, reservation.ready) {
             (ReservationKind::Committed(_), true) if reservation.group.is_empty() => Self::Ungrouped,
@@ -47,18 +44,12 @@ impl Class {
 pub struct ClassSet(u8);
 
 impl ClassSet {
-    /// Every class.
     pub const ALL: Self = Self(u8::MAX);
-    /// No class.
     pub const NONE: Self = Self(0);
-    /// `CommittedResourceReservation`.
     pub const COMMITTED: Self = Self::of(&[Class::Committed, Class::Ungrouped, Class::CommittedUnready]);
-    /// `FailoverReservation`.
     pub const FAILOVER: Self = Self::of(&[Class::Failover, Class::FailoverUnready]);
-    /// `InFlightReservation` and the assume list.
     pub const IN_FLIGHT: Self = Self::of(&[Class::InFlight, Class::Assumed]);
 
-    /// These classes.
     pub const fn of(classes: &[Class]) -> Self {
         let (mut bits, mut next) = (0, 0);
         while next < classes.len() {
@@ -73,7 +64,6 @@ impl ClassSet {
         self.0 & (1 << class as u8) != 0
     }
 
-    /// The classes of either set.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -83,7 +73,6 @@ impl ClassSet {
         Self(self.0 & !other.0)
     }
 
-    /// The classes in the set.
     pub fn iter(self) -> impl Iterator<Item = Class> {
         Class::VARIANTS.iter().copied().filter(move |class| self.has(*class))
     }

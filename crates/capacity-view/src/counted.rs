@@ -1,5 +1,5 @@
-//! What takes room on a host, apart from the host itself: reservations, assume entries and claims. The view counts what
-//! it holds, an overlay the same with the changes of one decision.
+//! Everything that takes capacity on a host: reservations, assume entries and claims. The view holds them; an overlay
+//! adds the changes of one decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,63 +11,59 @@ use crate::index::Index;
 use crate::{Assumed, Claim, HostState};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownReservation {
     pub(crate) reservation: Reservation,
     /// The present `targetHost` was assumed before it was shown.
     pub(crate) ours: bool,
 }
 
-/// What a decision counts otherwise than the view does.
+/// The differences of a decision from the view.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct WhatIfChanges {
     /// Slots that it shrinks, and as `None` those that it releases.
     pub(crate) slots: BTreeMap<SlotKey, Option<Reservation>>,
-    pub(crate) entries: Entries,
+    pub(crate) entries: DecisionEntries,
 }
 
-/// What a decision leaves behind once it is committed.
+/// The entries that a decision leaves when it is committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entries {
+pub struct DecisionEntries {
     /// Assume entries that it makes, and as `None` those that it ends.
     pub(crate) assumed: BTreeMap<SlotKey, Option<Assumed>>,
-    /// Instances whose claims it ends.
     pub(crate) unclaimed: BTreeSet<VmId>,
 }
 
-impl Entries {
-    /// Takes room for a slot in place of what is assumed for it.
+impl DecisionEntries {
+    /// Takes free capacity for a slot, in place of its former assume entry.
     pub fn assume(&mut self, entry: Assumed) {
         self.assumed.insert(entry.key.clone(), Some(entry));
     }
 
-    /// Ends what is assumed for a slot.
     pub fn forget(&mut self, key: &SlotKey) {
         self.assumed.insert(key.clone(), None);
     }
 
-    /// Ends the claim of an instance.
     pub fn unclaim(&mut self, instance: VmId) {
         self.unclaimed.insert(instance);
     }
 }
 
-impl Changes {
-    /// The changes of nobody.
+impl WhatIfChanges {
     pub(crate) fn none() -> &'static Self {
-        static NONE: Changes = Changes {
+        static NONE: WhatIfChanges = WhatIfChanges {
             slots: BTreeMap::new(),
-            entries: Entries { assumed: BTreeMap::new(), unclaimed: BTreeSet::new() },
+            entries: DecisionEntries { assumed: BTreeMap::new(), unclaimed: BTreeSet::new() },
         };
         &NONE
     }
 }
 
 pub(crate) struct Counted<'v> {
-    pub(crate) reservations: &'v BTreeMap<SlotKey, Known>,
+    pub(crate) reservations: &'v BTreeMap<SlotKey, KnownReservation>,
     pub(crate) assumed: &'v BTreeMap<SlotKey, Assumed>,
     pub(crate) claims: &'v Claims,
     pub(crate) index: &'v Index,
-    pub(crate) changes: &'v Changes,
+    pub(crate) changes: &'v WhatIfChanges,
 }
 
 impl<'v> Counted<'v> {
@@ -82,7 +78,7 @@ impl<'v> Counted<'v> {
         state.renew(&recorded, &promised, &claims);
     }
 
-    /// Brings what one slot takes on a host up to date; true if the host had to be made anew.
+    /// Updates the capacity that one slot takes on a host; true if the host had to be recalculated.
     pub(crate) fn follow(&self, key: &SlotKey, state: &mut HostState) -> bool {
         let recorded = self.reservation(key);
         let promise = self.entry(key).filter(|entry| entry.host == state.host().name);

@@ -1,9 +1,8 @@
-//! A set of hosts as bits over their places, so that narrowing a set costs one instruction per 64 hosts. What a set
-//! means is for its owner; nothing here knows whether a place is in use.
+//! A set of hosts as bits, so that narrowing a set costs one instruction per 64 hosts.
 
 const BITS: usize = u64::BITS as usize;
 
-/// The place of a host in the list. It stays the same while the host is known, and is given anew afterwards.
+/// The index of a host in the list. It does not change while the host is known, and is reused afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub(crate) usize);
 
@@ -23,7 +22,6 @@ pub struct HostSet {
 static NONE: HostSet = HostSet { words: Vec::new() };
 
 impl HostSet {
-    /// The set without hosts.
     pub fn none() -> &'static Self {
         &NONE
     }
@@ -48,7 +46,6 @@ impl HostSet {
         known
     }
 
-    /// Adds or removes a host.
     pub fn set(&mut self, id: HostId, member: bool) {
         if member {
             self.insert(id)
@@ -63,7 +60,6 @@ impl HostSet {
         self.words.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// How many hosts there are.
     pub fn len(&self) -> usize {
         self.words.iter().map(|bits| bits.count_ones() as usize).sum()
     }
@@ -73,7 +69,6 @@ impl HostSet {
         self.words.iter().all(|bits| *bits == 0)
     }
 
-    /// Removes all hosts.
     pub fn clear(&mut self) {
         self.words.clear();
     }
@@ -86,14 +81,12 @@ impl HostSet {
         }
     }
 
-    /// Removes the hosts of the other set.
     pub fn drop(&mut self, other: &Self) {
         for (bits, others) in self.words.iter_mut().zip(&other.words) {
             *bits &= !others;
         }
     }
 
-    /// Adds the hosts of the other set.
     pub fn add(&mut self, other: &Self) {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -109,13 +102,13 @@ impl HostSet {
     }
 
     /// Keeps the hosts that are not among these, and of these the ones for which this is true.
-    pub fn retain_among(&mut self, judged: &Self, keep: impl FnMut(HostId) -> bool) {
-        self.retain_in(Some(judged), keep);
+    pub fn retain_among(&mut self, checked: &Self, keep: impl FnMut(HostId) -> bool) {
+        self.retain_in(Some(checked), keep);
     }
 
-    fn retain_in(&mut self, judged: Option<&Self>, mut keep: impl FnMut(HostId) -> bool) {
+    fn retain_in(&mut self, checked: Option<&Self>, mut keep: impl FnMut(HostId) -> bool) {
         for (word, bits) in self.words.iter_mut().enumerate() {
-            let mut open = *bits & judged.map_or(u64::MAX, |judged| judged.words.get(word).copied().unwrap_or(0));
+            let mut open = *bits & checked.map_or(u64::MAX, |checked| checked.words.get(word).copied().unwrap_or(0));
             while open != 0 {
                 let place = open.trailing_zeros() as usize;
                 let gone = u64::from(!keep(HostId(word * BITS + place)));

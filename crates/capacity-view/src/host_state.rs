@@ -1,6 +1,5 @@
-//! One host with everything that takes room on it, summed per class. What a single slot takes is followed as it
-//! changes; where slots depend on each other, because a VM counts in the first one only or something is claimed,
-//! everything is made anew from the reservations that name the host. The formula itself is in `berth_core::block`.
+//! One host with everything that takes capacity on it, summed per class. A change of one slot is applied to the sums;
+//! where slots depend on each other, the host is recalculated with the formula of `berth_core::block`.
 
 use std::sync::Arc;
 
@@ -9,39 +8,36 @@ use berth_core::host::{Amounts, Host};
 use berth_core::reservation::Reservation;
 use berth_core::{Resources, SlotKey};
 
-use crate::{Claim, Class, ClassSet, outlook};
+use crate::{Claim, Class, ClassSet, promised};
 
-/// What one reservation takes on one host.
+/// The capacity that one reservation takes on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The reservation.
     pub key: SlotKey,
-    /// Its class.
     pub class: Class,
     /// Its block with the VMs that are there.
     pub block: Block,
     /// Its whole size, which counts when VMs do not.
     pub size: Resources,
-    /// What it covers of VMs that were promised into it and that its object does not show: like the pending part it
-    /// stays taken for its owner.
+    /// The part that covers VMs which were promised into the slot and which its object does not show. Like the pending
+    /// part it stays reserved for the owner of the slot.
     pub covered: Resources,
     /// It takes that whatever else is on the host.
     alone: bool,
 }
 
-/// A host and what is free on it.
+/// A host and its free capacity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostState {
-    room: Option<Resources>,
+    free_capacity: Option<Resources>,
     free: Amounts,
     blocks: [Resources; Class::COUNT],
     sizes: [Resources; Class::COUNT],
     taken: Vec<Taken>,
-    /// What slots that assume entries put here will block, in the order of their keys.
+    /// The blocks of slots that assume entries put here, in the order of their keys.
     promised: Vec<(SlotKey, Resources)>,
-    /// What is promised depends on what else is on the host: no slot can be followed by itself.
+    /// The promised amounts depend on other entries of the host, so no slot can be updated by itself.
     entangled: bool,
-    /// Shared with the copies that overlays make.
     host: Arc<Host>,
 }
 
@@ -50,7 +46,6 @@ impl HostState {
         Self { host: Arc::new(host), ..Self::default() }
     }
 
-    /// The host as it was observed.
     pub fn host(&self) -> &Host {
         &self.host
     }
@@ -62,8 +57,8 @@ impl HostState {
     }
 
     /// The same where both resources are known: what a slot can get.
-    pub fn room(&self) -> Option<Resources> {
-        self.room
+    pub fn free_capacity(&self) -> Option<Resources> {
+        self.free_capacity
     }
 
     /// The reservations that name the host, in the order of their keys.
@@ -81,9 +76,9 @@ impl HostState {
         self.taken.clear();
         self.promised.clear();
         let blocks = block::blocks_on(&self.host, recorded.iter().copied());
-        let mut outlook = outlook::outlook(&self.host, &blocks, promised, claims);
+        let mut extra = promised::promised_capacity(&self.host, &blocks, promised, claims);
         for (reservation, block) in blocks {
-            let covered = outlook.covered.remove(&reservation.key).unwrap_or_default();
+            let covered = extra.covered.remove(&reservation.key).unwrap_or_default();
             let taken = Taken { covered, ..self.takes(reservation, block) };
             self.taken.push(taken);
         }
@@ -92,11 +87,11 @@ impl HostState {
             self.promised.extend(alone.map(|alone| (promise.key.clone(), alone.block)));
         }
         self.entangled = !claims.is_empty() || self.promised.len() < promised.len();
-        self.sum_up(outlook.extra);
+        self.sum_up(extra.extra);
     }
 
-    /// Takes over what has become of one slot: what is `recorded` of it if that names this host, and what an assume entry
-    /// for this host will make of it. False if the host has to be renewed; then nothing has changed.
+    /// Applies a change of one slot: its `recorded` reservation if that names this host, and its promised size if an
+    /// assume entry names this host. False if the host must be recalculated; then nothing has changed.
     pub(crate) fn follow(
         &mut self,
         key: &SlotKey,
@@ -128,7 +123,7 @@ impl HostState {
         }
     }
 
-    /// What promised slots take besides what is recorded, where slots do not depend on each other.
+    /// The capacity that promised slots take beyond their recorded blocks, if slots do not depend on each other.
     fn extra(&self) -> Resources {
         if self.promised.is_empty() {
             return Resources::ZERO;
@@ -151,26 +146,25 @@ impl HostState {
         let assumed = Class::Assumed as usize;
         (self.blocks[assumed], self.sizes[assumed]) = (extra, extra);
         self.free = block::free(&self.host, self.taken.iter().map(|taken| &taken.block)).less(extra);
-        self.room = self.free.known();
+        self.free_capacity = self.free.known();
     }
 
-    /// What is left for a request that counts these classes, and VMs unless the host is assumed to be empty.
-    pub(crate) fn room_with(&self, counted: ClassSet, empty: bool) -> Option<Resources> {
+    /// The free capacity for a request that counts these classes, and VMs unless the host is assumed to be empty.
+    pub(crate) fn free_capacity_with(&self, counted: ClassSet, empty: bool) -> Option<Resources> {
         if counted == ClassSet::ALL && !empty {
-            return self.room;
+            return self.free_capacity;
         }
         let sums = if empty { &self.sizes } else { &self.blocks };
         let taken = counted.iter().map(|class| sums[class as usize]).sum();
-        Some(self.before_reservations(empty)? - taken)
+        Some(self.free_without_reservations(empty)? - taken)
     }
 
     /// Capacity, minus VMs unless the host is assumed to be empty.
-    pub(crate) fn before_reservations(&self, empty: bool) -> Option<Resources> {
+    pub(crate) fn free_without_reservations(&self, empty: bool) -> Option<Resources> {
         let amounts = if empty { self.host.capacity } else { self.host.unreserved() };
         amounts.known()
     }
 
-    /// The classes that block something.
     pub(crate) fn blocking(&self) -> ClassSet {
         ClassSet::ALL.iter().filter(|class| self.blocks[*class as usize] != Resources::ZERO).collect()
     }

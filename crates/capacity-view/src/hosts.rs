@@ -1,4 +1,4 @@
-//! The hosts in one dense list, so that a request passes over them in memory order, with an index by name.
+//! The hosts in one dense list with an index by name, so that a request reads them in memory order.
 
 use std::collections::BTreeMap;
 

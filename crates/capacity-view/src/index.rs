@@ -1,6 +1,4 @@
-//! Side indexes over reservations and assume entries: who names a host, whose slots are whose, which reservations
-//! concern or expect a VM, in which clusters there are any. They make a request cost its own slots instead of all
-//! reservations.
+//! Indexes over reservations and assume entries, so that a request costs its own slots instead of all reservations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +19,6 @@ pub(crate) struct Index {
     of_vm: BTreeMap<VmId, Keys>,
     expecting: BTreeMap<VmId, Keys>,
     failovers: Keys,
-    /// How many reservations each cluster has.
     clusters: BTreeMap<ClusterName, usize>,
 }
 
@@ -77,12 +74,10 @@ impl Index {
         drop_key(&mut self.assumed_on, host, key);
     }
 
-    /// The reservations that name the host.
     pub(crate) fn on_host(&self, host: &HostName) -> &Keys {
         self.on_host.get(host).unwrap_or(&NO_KEYS)
     }
 
-    /// The assume entries for the host.
     pub(crate) fn assumed_on(&self, host: &HostName) -> &Keys {
         self.assumed_on.get(host).unwrap_or(&NO_KEYS)
     }
@@ -97,17 +92,14 @@ impl Index {
         self.of_vm.get(vm).unwrap_or(&NO_KEYS)
     }
 
-    /// The slots that expect a VM.
     pub(crate) fn expecting(&self, vm: &VmId) -> &Keys {
         self.expecting.get(vm).unwrap_or(&NO_KEYS)
     }
 
-    /// The clusters that have reservations.
     pub(crate) fn clusters(&self) -> impl Iterator<Item = &ClusterName> {
         self.clusters.keys()
     }
 
-    /// The ready fail-over reservations.
     pub(crate) fn failovers(&self) -> &Keys {
         &self.failovers
     }

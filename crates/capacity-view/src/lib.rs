@@ -1,6 +1,6 @@
-//! The one in-memory truth about hosts and what is free on them (decision D3): Hypervisors, Reservations and the
-//! assume list in, free room out. It chooses nothing and knows no pipeline; the scheduler owns it under one lock, so
-//! that a decision and its assume entries are one step (D13). Pure: no I/O, no clock.
+//! The one in-memory truth about hosts and their free capacity, derived from Hypervisors, Reservations and the assume
+//! list. It chooses nothing and knows no pipeline; the scheduler owns it under one lock, so that a decision and its
+//! assume entries are one step. Pure: no I/O, no clock.
 //!
 //! ```
 //! use berth_capacity_view::{Assumed, View};
@@ -27,17 +27,17 @@ mod host_set;
 mod host_state;
 mod hosts;
 mod index;
-mod outlook;
 mod overlay;
+mod promised;
 mod question;
 mod view;
 
 pub use assumed::Assumed;
 pub use claim::Claim;
 pub use class::{Class, ClassSet};
-pub use counted::Entries;
+pub use counted::DecisionEntries;
 pub use host_set::{HostId, HostSet};
 pub use host_state::{HostState, Taken};
 pub use overlay::Overlay;
-pub use question::{Question, Rooms};
+pub use question::{FreeCapacities, Question};
 pub use view::{HostChange, View};

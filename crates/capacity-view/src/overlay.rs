@@ -1,6 +1,5 @@
-//! The view as one decision sees it while it is made: with slots that it releases or shrinks, and with what it has given
-//! to slots already. Only hosts that differ are copied; everything else is read from the view, which stays as it is. What
-//! shall stay of the decision is committed at its end, and a decision that is dropped has done nothing.
+//! The view as one decision sees it: with the slots that it releases or shrinks and those that it has placed already.
+//! The view stays unchanged until the decision is committed; a dropped decision has no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +7,15 @@ use berth_core::host::Amounts;
 use berth_core::reservation::Reservation;
 use berth_core::{HostName, Resources, SlotKey, VmId};
 
-use crate::counted::{Changes, Counted};
-use crate::{Assumed, Claim, Entries, HostId, HostSet, HostState, View};
+use crate::counted::{Counted, WhatIfChanges};
+use crate::{Assumed, Claim, DecisionEntries, HostId, HostSet, HostState, View};
 
 /// A [`View`] with the changes of one decision.
 #[derive(Clone, Debug)]
 pub struct Overlay<'v> {
     view: &'v View,
-    changes: Changes,
-    /// The hosts on which something differs, as they are then.
+    changes: WhatIfChanges,
+    /// The hosts on which something differs, with their changed state.
     touched: BTreeMap<HostId, HostState>,
     touched_set: HostSet,
     renewed: u64,
@@ -35,14 +34,14 @@ impl<'v> Overlay<'v> {
         Self { view, changes, touched, touched_set, renewed: 0 }
     }
 
-    /// Counts a slot as if its object did not exist. What is assumed for it stays.
+    /// Counts a slot as if its object did not exist. Its assume entry stays.
     pub fn release(&mut self, key: &SlotKey) {
         if self.view.reservation(key).is_some() {
             self.count_as(key, None);
         }
     }
 
-    /// Counts a slot as smaller than its object says; it never grows this way.
+    /// Counts a slot as smaller than its object; it never grows this way.
     pub fn shrink(&mut self, key: &SlotKey, size: Resources) {
         if let Some(known) = self.view.reservation(key) {
             let size = Resources::new(known.size.memory.min(size.memory), known.size.cpu.min(size.cpu));
@@ -50,19 +49,19 @@ impl<'v> Overlay<'v> {
         }
     }
 
-    /// Counts a slot as its object says again.
+    /// Counts a slot as its object again.
     pub fn restore(&mut self, key: &SlotKey) {
         if self.changes.slots.remove(key).is_some() {
             self.follow(key, self.touched_by(key));
         }
     }
 
-    /// True while the slot counts as something else than its object says.
+    /// True while the slot counts as something else than its object.
     pub fn changes_slot(&self, key: &SlotKey) -> bool {
         self.changes.slots.contains_key(key)
     }
 
-    /// Takes room for a slot in place of what was assumed for it before.
+    /// Takes free capacity for a slot, in place of its former assume entry.
     pub fn assume(&mut self, entry: Assumed) {
         let key = entry.key.clone();
         let former = self.assumed(&key).map(|entry| entry.host.clone());
@@ -80,7 +79,6 @@ impl<'v> Overlay<'v> {
         }
     }
 
-    /// Ends the claim of an instance.
     pub fn unclaim(&mut self, instance: &VmId) {
         let Some(host) = self.claim_of(instance).map(|claim| claim.host.clone()) else { return };
         self.changes.entries.unclaim(instance.clone());
@@ -90,42 +88,39 @@ impl<'v> Overlay<'v> {
         });
     }
 
-    /// What the decision leaves behind once it is [committed](View::commit).
-    pub fn into_entries(self) -> Entries {
+    /// The entries that the decision leaves when it is [committed](View::commit).
+    pub fn into_entries(self) -> DecisionEntries {
         self.changes.entries
     }
 
-    /// What is the same whatever a decision does.
+    /// The part that no decision changes.
     pub fn view(&self) -> &'v View {
         self.view
     }
 
-    /// Free room of a host, as [`View::free`] tells it.
+    /// Free capacity of a host, as [`View::free`].
     pub fn free(&self, host: &HostName) -> Option<Amounts> {
         Some(self.state(self.view.id(host)?)?.free())
     }
 
-    /// The host in that place.
     pub fn state(&self, id: HostId) -> Option<&HostState> {
         if self.touched_set.has(id) { self.touched.get(&id) } else { self.view.state(id) }
     }
 
-    /// What is assumed for a slot.
     pub fn assumed(&self, key: &SlotKey) -> Option<&Assumed> {
         self.counted().entry(key)
     }
 
-    /// What is promised to an instance.
     pub fn claim_of(&self, instance: &VmId) -> Option<&'v Claim> {
         self.view.claim_of(instance).filter(|claim| !self.changes.entries.unclaimed.contains(&claim.instance))
     }
 
-    /// How often a host was made anew of everything on it, which costs as much as there is on it.
+    /// How often a host was recalculated from everything on it, which is expensive for a full host.
     pub fn renewed(&self) -> u64 {
         self.renewed
     }
 
-    /// The hosts of which the columns of the view do not know what they are now.
+    /// The hosts for which the columns of the view are outdated.
     pub(crate) fn touched(&self) -> &HostSet {
         &self.touched_set
     }
@@ -159,7 +154,7 @@ impl<'v> Overlay<'v> {
         }
     }
 
-    /// `f` brings a host up to date, and says whether it has made it anew.
+    /// `f` updates a host, and returns whether it has recalculated it.
     fn touch(&mut self, host: &HostName, f: impl FnOnce(&Counted<'_>, &mut HostState) -> bool) {
         let Some(id) = self.view.id(host) else { return };
         let Self { view, changes, touched, touched_set, renewed } = self;

@@ -1,5 +1,4 @@
-//! How much room a request finds on each host: which reservations count for it and which are unlocked. Whether the room
-//! is enough is for the caller.
+//! How much capacity a request finds on each host: which reservations count for it and which are unlocked.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +7,14 @@ use berth_core::{GroupName, ProjectId, Resources, SlotKey, VmId};
 
 use crate::{Class, ClassSet, HostId, HostSet, HostState, Overlay, Taken, View};
 
-/// What a request counts.
+/// A question for free capacity, with the classes that it counts.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the API")]
 pub struct Question<'q> {
     /// VMs are not counted and reservations block their full size; in-flight reservations and the assume list are
     /// ignored.
     pub assume_empty: bool,
-    /// Slots of commitments are ignored.
     pub ignore_committed: bool,
-    /// Fail-over reservations are ignored.
     pub ignore_failover: bool,
     /// In-flight reservations and the assume list are ignored.
     pub ignore_in_flight: bool,
@@ -28,7 +25,6 @@ pub struct Question<'q> {
     pub owner: Option<(&'q ProjectId, &'q GroupName)>,
     /// Ready fail-over reservations for the request's own VM do not block.
     pub own_failover: bool,
-    /// No ready fail-over reservation blocks.
     pub any_failover: bool,
     /// The request's own instance: its claim does not count, its in-flight reservations do not block, nor does its own
     /// part of an unlocked slot.
@@ -61,9 +57,9 @@ impl Question<'_> {
     }
 }
 
-/// The room that one request finds on each host.
+/// The capacity that one request finds on each host.
 #[derive(Clone, Debug)]
-pub struct Rooms<'v> {
+pub struct FreeCapacities<'v> {
     overlay: &'v Overlay<'v>,
     counted: ClassSet,
     empty: bool,
@@ -72,18 +68,17 @@ pub struct Rooms<'v> {
     unlocked: BTreeSet<&'v SlotKey>,
     /// The host of the request's own claim as it would be without it.
     unclaimed: Option<(HostId, HostState)>,
-    /// The hosts with either.
     own: HostSet,
 }
 
 impl Overlay<'_> {
-    /// The room that a request finds on each host.
-    pub fn rooms(&self, question: &Question<'_>) -> Rooms<'_> {
-        Rooms::new(self, question)
+    /// The capacity that a request finds on each host.
+    pub fn free_capacities(&self, question: &Question<'_>) -> FreeCapacities<'_> {
+        FreeCapacities::new(self, question)
     }
 }
 
-impl<'v> Rooms<'v> {
+impl<'v> FreeCapacities<'v> {
     pub(crate) fn new(overlay: &'v Overlay<'v>, question: &Question<'_>) -> Self {
         let (counted, view) = (question.counted(), overlay.view());
         let unlocked = question.unlocked(view, counted);
@@ -95,60 +90,65 @@ impl<'v> Rooms<'v> {
         Self { overlay, counted, empty: question.assume_empty, vm: question.vm.cloned(), unlocked, unclaimed, own }
     }
 
-    /// The room on a host, negative when it is over-booked; `None` where the capacity is not known, or the host is not.
+    /// The capacity on a host, negative when it is over-booked; `None` where the capacity is not known, or the host is
+    /// not.
     pub fn at(&self, id: HostId) -> Option<Resources> {
         let state = self.overlay.state(id)?;
-        if self.own.has(id) { self.own_room(id, state) } else { state.room_with(self.counted, self.empty) }
+        if self.own.has(id) {
+            self.capacity_of_own_slot(id, state)
+        } else {
+            state.free_capacity_with(self.counted, self.empty)
+        }
     }
 
-    /// Keeps the hosts with enough room.
     pub fn keep_fitting(&self, need: Resources, hosts: &mut HostSet) {
-        let fits = |room: Option<Resources>| room.is_some_and(|room| need.fits(room));
+        let fits = |free: Option<Resources>| free.is_some_and(|free| need.fits(free));
         let mut touched = self.overlay.touched().clone();
         touched.keep(hosts);
         touched.retain(|id| fits(self.at(id)));
         hosts.drop(self.overlay.touched());
         hosts.retain(|id| {
             let state = || self.overlay.view().state(id);
-            let room = match self.column(id) {
-                Some(room) => Some(room),
-                None => state().and_then(|state| state.room_with(self.counted, self.empty)),
+            let free = match self.column(id) {
+                Some(free) => Some(free),
+                None => state().and_then(|state| state.free_capacity_with(self.counted, self.empty)),
             };
-            // What this request alone does not count only ever adds room, so it is asked for where there is none without.
-            fits(room) || self.own.has(id) && fits(state().and_then(|state| self.own_room(id, state)))
+            // Overrides of this request can only add free capacity, so they are evaluated only if the host has too
+            // little without them.
+            fits(free) || self.own.has(id) && fits(state().and_then(|state| self.capacity_of_own_slot(id, state)))
         });
         hosts.add(&touched);
     }
 
-    fn own_room(&self, id: HostId, state: &HostState) -> Option<Resources> {
+    fn capacity_of_own_slot(&self, id: HostId, state: &HostState) -> Option<Resources> {
         let unclaimed = self.unclaimed.as_ref().filter(|(claimed, _)| *claimed == id).map(|(_, state)| state);
-        self.one_by_one(unclaimed.unwrap_or(state))
+        self.sum_one_by_one(unclaimed.unwrap_or(state))
     }
 
     fn column(&self, id: HostId) -> Option<Resources> {
-        if self.empty { None } else { self.overlay.view().columns().room(id, self.counted) }
+        if self.empty { None } else { self.overlay.view().columns().free_capacity(id, self.counted) }
     }
 
     /// Sums what counts instead of giving back what does not: with amounts that saturate only the former is safe.
-    fn one_by_one(&self, state: &HostState) -> Option<Resources> {
+    fn sum_one_by_one(&self, state: &HostState) -> Option<Resources> {
         let counted = state.taken().iter().filter(|taken| self.counted.has(taken.class));
         let taken: Resources = counted.map(|taken| self.part(state, taken)).sum();
         let assumed = if self.counted.has(Class::Assumed) { state.assumed() } else { Resources::ZERO };
-        Some(state.before_reservations(self.empty)? - taken - assumed)
+        Some(state.free_without_reservations(self.empty)? - taken - assumed)
     }
 
     fn part(&self, state: &HostState, taken: &Taken) -> Resources {
         match (self.unlocked.contains(&taken.key), self.empty) {
             (false, false) => taken.block.block,
             (false, true) => taken.size,
-            (true, false) => self.still_to_come(state, taken),
+            (true, false) => self.sum_expected_vms(state, taken),
             (true, true) => Resources::ZERO,
         }
     }
 
-    /// The VMs that a slot expects and the host does not list yet, without the request's own; and what it covers of
-    /// those that were promised into it.
-    fn still_to_come(&self, state: &HostState, taken: &Taken) -> Resources {
+    /// The VMs that a slot expects and the host does not list yet, without the request's own VM; and the covered part
+    /// of VMs that were promised into it.
+    fn sum_expected_vms(&self, state: &HostState, taken: &Taken) -> Resources {
         let promised = if self.counted.has(Class::Assumed) { taken.covered } else { Resources::ZERO };
         promised + self.expected(state, taken)
     }

@@ -1,5 +1,5 @@
-//! The view: takes events, keeps the free room of every host right after each of them, and says which hosts gained
-//! room. A host is brought up to date as soon as anything that names it changes, so reading never computes.
+//! The capacity view. Every event updates the free capacity of the hosts that it concerns, so that reading never
+//! computes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,36 +10,34 @@ use berth_core::{GroupName, HostName, ProjectId, Resources, SlotKey, VmId};
 
 use crate::claim::Claims;
 use crate::columns::Columns;
-use crate::counted::{Changes, Counted, Known};
+use crate::counted::{Counted, KnownReservation, WhatIfChanges};
 use crate::hosts::Hosts;
 use crate::index::Index;
-use crate::{Assumed, Claim, Class, Entries, HostId, HostSet, HostState};
+use crate::{Assumed, Claim, Class, DecisionEntries, HostId, HostSet, HostState};
 
-/// All hosts, reservations, assume entries and claims, with the free room of each host.
-///
+/// All hosts, reservations, assume entries and claims, with the free capacity of each host.
 /// Hosts are known by name alone: when two clusters hold a Hypervisor of the same name, the one that was set last
 /// counts and [`View::displaced`] goes up.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     hosts: Hosts,
-    reservations: BTreeMap<SlotKey, Known>,
+    reservations: BTreeMap<SlotKey, KnownReservation>,
     assumed: BTreeMap<SlotKey, Assumed>,
     claims: Claims,
-    sightings: Sightings,
+    vm_locations: VmLocations,
     index: Index,
     displaced: u64,
     renewed: u64,
 }
 
-/// What a Hypervisor event did.
+/// The effect of a Hypervisor event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostChange {
-    /// The host's place in the list.
     pub id: HostId,
-    /// True when something may fit now that did not before: the host is new, has more room, or differs in anything
+    /// True when something may fit now that did not before: the host is new, has more capacity, or differs in anything
     /// but numbers and VMs.
     pub gained: bool,
-    /// Other hosts that gained room, because a VM that was promised to them has landed here.
+    /// Other hosts that gained free capacity, because a VM that was promised to them has landed here.
     pub freed: Vec<HostId>,
 }
 
@@ -56,28 +54,29 @@ impl View {
 
     fn put_host(&mut self, host: Host) -> (HostId, bool) {
         let Some((id, state)) = self.hosts.id(&host.name).and_then(|id| Some((id, self.hosts.get_mut(id)?))) else {
-            self.sightings.follow(&host.name, &BTreeMap::new(), &host.instances);
+            self.vm_locations.follow(&host.name, &BTreeMap::new(), &host.instances);
             let id = self.hosts.insert(HostState::new(host));
             self.renew(id);
             return (id, true);
         };
         let old = state.host();
         let (other_cluster, other_offer) = (old.cluster != host.cluster, !same_offer(old, &host));
-        self.sightings.follow(&host.name, &old.instances, &host.instances);
+        self.vm_locations.follow(&host.name, &old.instances, &host.instances);
         state.replace(host);
         self.displaced += u64::from(other_cluster);
-        let more_room = self.renew(id);
-        (id, more_room || other_offer)
+        let more_capacity = self.renew(id);
+        (id, more_capacity || other_offer)
     }
 
     /// A Hypervisor was deleted. Returns its place, which is free for another host from now on.
     pub fn remove_host(&mut self, name: &HostName) -> Option<HostId> {
         let state = self.hosts.id(name).and_then(|id| self.hosts.get(id))?;
-        self.sightings.follow(name, &state.host().instances, &BTreeMap::new());
+        self.vm_locations.follow(name, &state.host().instances, &BTreeMap::new());
         self.hosts.remove(name)
     }
 
-    /// A Reservation appeared or changed. Ends the assume entry and the claim that it shows. Returns the hosts that gained room.
+    /// A Reservation appeared or changed. Ends the assume entry and the claim that it shows. Returns the hosts that
+    /// gained free capacity.
     pub fn set_reservation(&mut self, reservation: Reservation) -> Vec<HostId> {
         let key = reservation.key.clone();
         let old = self.reservations.get(&key);
@@ -97,12 +96,12 @@ impl View {
             self.drop_assumed(&key);
         }
         touched.extend(claim.and_then(|instance| self.claims.remove(&instance)));
-        self.reservations.insert(key.clone(), Known { reservation, ours });
+        self.reservations.insert(key.clone(), KnownReservation { reservation, ours });
         self.follow(&key, touched)
     }
 
-    /// A Reservation was deleted, and with it what was assumed for it. Returns the hosts that gained room. A slot
-    /// that was never seen keeps its entry: nothing was observed.
+    /// Removes a deleted Reservation and its assume entry. Returns the hosts that gained free capacity. A slot that was
+    /// never observed keeps its entry.
     pub fn remove_reservation(&mut self, key: &SlotKey) -> Vec<HostId> {
         let touched = self.touched_by(key);
         let Some(known) = self.reservations.remove(key) else { return Vec::new() };
@@ -111,7 +110,8 @@ impl View {
         self.follow(key, touched)
     }
 
-    /// Takes room for a slot in place of what was assumed for it before. Returns the hosts that gained room.
+    /// Takes free capacity for a slot, in place of its former assume entry. Returns the hosts that gained free
+    /// capacity.
     pub fn assume(&mut self, entry: Assumed) -> Vec<HostId> {
         let mut touched: BTreeSet<HostName> = self.drop_assumed(&entry.key).into_iter().collect();
         touched.insert(entry.host.clone());
@@ -121,7 +121,7 @@ impl View {
         self.follow(&key, touched)
     }
 
-    /// Ends the assume entry of a slot, in doubt or not. Returns the hosts that gained room.
+    /// Ends the assume entry of a slot, in doubt or not. Returns the hosts that gained free capacity.
     pub fn forget(&mut self, key: &SlotKey) -> Vec<HostId> {
         let touched = self.drop_assumed(key);
         self.follow(key, touched)
@@ -134,37 +134,38 @@ impl View {
         }
     }
 
-    /// Promises room to an instance in place of what was promised to it before. Returns the hosts that gained room.
+    /// Claims free capacity for an instance, in place of its former claim. Returns the hosts that gained free capacity.
     pub fn claim(&mut self, claim: Claim) -> Vec<HostId> {
         let mut touched: BTreeSet<HostName> = self.claims.remove(&claim.instance).into_iter().collect();
         touched.insert(claim.host.clone());
-        let listed = self.sightings.of(&claim.instance);
+        let listed = self.vm_locations.of(&claim.instance);
         self.claims.insert(claim, listed);
         self.renew_all(touched)
     }
 
-    /// Ends the claim of an instance. Returns the hosts that gained room.
+    /// Ends the claim of an instance. Returns the hosts that gained free capacity.
     pub fn unclaim(&mut self, instance: &VmId) -> Vec<HostId> {
         let touched = self.claims.remove(instance);
         self.renew_all(touched)
     }
 
-    /// What was claimed for an instance goes into no slot: all of it counts. Nobody gains room by that.
+    /// Moves the claim of an instance out of its slot: all of it then counts beside slots. No host gains free capacity
+    /// by this.
     pub fn unbook(&mut self, instance: &VmId) {
         let touched = self.claims.unbook(instance);
         self.renew_all(touched);
     }
 
-    /// Ends the claims whose time is over; `now` is monotonic time since the process began. Returns the hosts that
-    /// gained room.
+    /// Ends the claims that have expired; `now` is monotonic time since the process began. Returns the hosts that
+    /// gained free capacity.
     pub fn expire(&mut self, now: Duration) -> Vec<HostId> {
         let over = self.claims.expired(now);
         let touched: BTreeSet<HostName> = over.iter().filter_map(|instance| self.claims.remove(instance)).collect();
         self.renew_all(touched)
     }
 
-    /// Takes over the assume entries and the ended claims of a decision. Returns the hosts that gained room.
-    pub fn commit(&mut self, entries: Entries) -> Vec<HostId> {
+    /// Takes over the assume entries and the ended claims of a decision. Returns the hosts that gained free capacity.
+    pub fn commit(&mut self, entries: DecisionEntries) -> Vec<HostId> {
         let mut gained = Vec::new();
         for (key, entry) in entries.assumed {
             gained.extend(match entry {
@@ -178,17 +179,16 @@ impl View {
         gained
     }
 
-    /// Free room of a host: capacity minus VMs, reservations, assume entries and claims; `None` for an unknown host.
+    /// Free capacity of a host: capacity minus VMs, reservations, assume entries and claims; `None` for an unknown
+    /// host.
     pub fn free(&self, host: &HostName) -> Option<Amounts> {
         Some(self.state(self.id(host)?)?.free())
     }
 
-    /// The place of a host.
     pub fn id(&self, host: &HostName) -> Option<HostId> {
         self.hosts.id(host)
     }
 
-    /// The host in that place.
     pub fn state(&self, id: HostId) -> Option<&HostState> {
         self.hosts.get(id)
     }
@@ -198,7 +198,6 @@ impl View {
         self.hosts.iter()
     }
 
-    /// The places that are in use.
     pub fn present(&self) -> &HostSet {
         self.hosts.columns().present()
     }
@@ -207,17 +206,14 @@ impl View {
         self.hosts.columns()
     }
 
-    /// How many hosts there are.
     pub fn host_count(&self) -> usize {
         self.hosts.len()
     }
 
-    /// A reservation as it was last observed.
     pub fn reservation(&self, key: &SlotKey) -> Option<&Reservation> {
         self.reservations.get(key).map(|known| &known.reservation)
     }
 
-    /// How many reservations there are.
     pub fn reservation_count(&self) -> usize {
         self.reservations.len()
     }
@@ -227,32 +223,27 @@ impl View {
         self.reservations.get(key).is_some_and(|known| known.ours)
     }
 
-    /// What is assumed for a slot.
     pub fn assumed(&self, key: &SlotKey) -> Option<&Assumed> {
         self.assumed.get(key)
     }
 
-    /// The whole assume list.
     pub fn all_assumed(&self) -> impl ExactSizeIterator<Item = &Assumed> {
         self.assumed.values()
     }
 
-    /// What is promised to an instance.
     pub fn claim_of(&self, instance: &VmId) -> Option<&Claim> {
         self.claims.get(instance.as_str())
     }
 
-    /// What is promised to instances on a host.
+    /// The claims of instances on a host.
     pub fn claims_on(&self, host: &HostName) -> impl Iterator<Item = &Claim> {
         self.claims.on_host(host)
     }
 
-    /// All claims.
     pub fn all_claims(&self) -> impl ExactSizeIterator<Item = &Claim> {
         self.claims.iter()
     }
 
-    /// The slots that expect a VM.
     pub fn slots_expecting(&self, vm: &VmId) -> impl Iterator<Item = &Reservation> {
         self.index.expecting(vm).iter().filter_map(|key| self.reservation(key))
     }
@@ -273,12 +264,10 @@ impl View {
         self.index.of_vm(vm).iter().filter_map(|key| self.reservation(key))
     }
 
-    /// The ready fail-over reservations for a VM.
     pub fn failovers_for(&self, vm: &VmId) -> impl Iterator<Item = &Reservation> {
         self.reservations_for(vm).filter(|reservation| Class::of(reservation) == Class::Failover)
     }
 
-    /// All ready fail-over reservations.
     pub fn failovers(&self) -> impl Iterator<Item = &Reservation> {
         self.index.failovers().iter().filter_map(|key| self.reservation(key))
     }
@@ -288,12 +277,12 @@ impl View {
         self.displaced
     }
 
-    /// How often a host was made anew of everything on it, which costs as much as there is on it.
+    /// How often a host was recalculated from everything on it, which is expensive for a full host.
     pub fn renewed(&self) -> u64 {
         self.renewed
     }
 
-    /// The hosts whose kept sums differ from sums made anew from the objects; always empty unless there is a defect.
+    /// The hosts whose stored sums differ from sums calculated from the objects; always empty unless there is a defect.
     pub fn drift(&self) -> Vec<HostName> {
         let mut anew = Self::default();
         for known in self.reservations.values() {
@@ -313,7 +302,7 @@ impl View {
         self.hosts.by_name().filter(|(name, state)| wrong(name, state)).map(|(name, _)| name.clone()).collect()
     }
 
-    fn is_ours(&self, reservation: &Reservation, old: Option<&Known>) -> bool {
+    fn is_ours(&self, reservation: &Reservation, old: Option<&KnownReservation>) -> bool {
         let Some(target) = &reservation.target_host else { return false };
         let assumed = self.assumed.get(&reservation.key).map(|entry| &entry.host);
         let claimed = self.claims.get(reservation.key.name.as_str()).map(|claim| &claim.host);
@@ -333,24 +322,25 @@ impl View {
         Some(entry.host)
     }
 
-    /// Brings what one slot takes on these hosts up to date; returns those that gained room.
+    /// Updates the capacity that one slot takes on these hosts; returns those that gained free capacity.
     fn follow(&mut self, key: &SlotKey, names: impl IntoIterator<Item = HostName>) -> Vec<HostId> {
         let ids: Vec<HostId> = names.into_iter().filter_map(|name| self.hosts.id(&name)).collect();
         ids.into_iter().filter(|id| self.follow_on(*id, key)).collect()
     }
 
-    /// The same on one host; true when it gained room.
+    /// The same on one host; true when it gained free capacity.
     fn follow_on(&mut self, id: HostId, key: &SlotKey) -> bool {
         self.change(id, |counted, state| counted.follow(key, state))
     }
 
-    /// Renews hosts; returns those that gained room. Names without a Hypervisor are counted as soon as it appears.
+    /// Renews hosts; returns those that gained free capacity. Names without a Hypervisor are counted as soon as it
+    /// appears.
     fn renew_all(&mut self, names: impl IntoIterator<Item = HostName>) -> Vec<HostId> {
         let ids: Vec<HostId> = names.into_iter().filter_map(|name| self.hosts.id(&name)).collect();
         ids.into_iter().filter(|id| self.renew(*id)).collect()
     }
 
-    /// Renews one host; true when it gained room.
+    /// Renews one host; true when it gained free capacity.
     fn renew(&mut self, id: HostId) -> bool {
         self.change(id, |counted, state| {
             counted.renew(state, None);
@@ -358,20 +348,20 @@ impl View {
         })
     }
 
-    /// `f` brings the host up to date, and says whether it has made it anew.
+    /// `f` updates the host, and returns whether it has recalculated it.
     fn change(&mut self, id: HostId, f: impl FnOnce(&Counted<'_>, &mut HostState) -> bool) -> bool {
         let Self { hosts, reservations, assumed, claims, index, renewed, .. } = self;
         let Some(state) = hosts.get_mut(id) else { return false };
-        let before = state.room();
-        let counted = Counted { reservations, assumed, claims, index, changes: Changes::none() };
+        let before = state.free_capacity();
+        let counted = Counted { reservations, assumed, claims, index, changes: WhatIfChanges::none() };
         *renewed += u64::from(f(&counted, state));
-        let after = state.room();
+        let after = state.free_capacity();
         hosts.note(id);
         grew(before, after)
     }
 
-    /// What takes room on hosts, with what a decision changes of it.
-    pub(crate) fn counted<'c>(&'c self, changes: &'c Changes) -> Counted<'c> {
+    /// Everything that takes free capacity on hosts, with the changes of a decision.
+    pub(crate) fn counted<'c>(&'c self, changes: &'c WhatIfChanges) -> Counted<'c> {
         let Self { reservations, assumed, claims, index, .. } = self;
         Counted { reservations, assumed, claims, index, changes }
     }
@@ -387,12 +377,22 @@ fn grew(before: Option<Resources>, after: Option<Resources>) -> bool {
 
 /// True when the two differ at most in capacity, allocation and VMs.
 fn same_offer(old: &Host, new: &Host) -> bool {
-    let Host { cluster, name, zone, nonsense, traits, aggregates, allowed_projects, conditions, capabilities, .. } =
-        new;
+    let Host {
+        cluster,
+        name,
+        zone,
+        invalid_amount,
+        traits,
+        aggregates,
+        allowed_projects,
+        conditions,
+        capabilities,
+        ..
+    } = new;
     old.cluster == *cluster
         && old.name == *name
         && old.zone == *zone
-        && old.nonsense == *nonsense
+        && old.invalid_amount == *invalid_amount
         && old.traits == *traits
         && old.aggregates == *aggregates
         && old.allowed_projects == *allowed_projects
@@ -400,13 +400,13 @@ fn same_offer(old: &Host, new: &Host) -> bool {
         && old.capabilities == *capabilities
 }
 
-// Which hosts list a VM, kept with every row of a host. What follows from it is decided elsewhere.
+// The hosts that list a VM, kept up to date with every row of a host.
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sightings(BTreeMap<VmId, BTreeSet<HostName>>);
+pub(crate) struct VmLocations(BTreeMap<VmId, BTreeSet<HostName>>);
 
-impl Sightings {
-    /// The VMs of a host are others now; `true` and `false` say whether they run.
+impl VmLocations {
+    /// The VMs of a host have changed; `true` and `false` show whether they run.
     pub(crate) fn follow(&mut self, host: &HostName, old: &BTreeMap<VmId, bool>, new: &BTreeMap<VmId, bool>) {
         for vm in old.keys().filter(|vm| !new.contains_key(*vm)) {
             if let Some(hosts) = self.0.get_mut(vm) {
@@ -421,7 +421,6 @@ impl Sightings {
         }
     }
 
-    /// The hosts that list a VM.
     pub(crate) fn of(&self, vm: &VmId) -> BTreeSet<HostName> {
         self.0.get(vm).cloned().unwrap_or_default()
     }

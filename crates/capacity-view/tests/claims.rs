@@ -1,4 +1,4 @@
-//! Claims of answers from outside: what they take, whom they bind, and when they end.
+//! Claims of answers to Nova: what they take, for whom they count, and when they end.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,6 @@ fn host(name: &str, vms: &[(&str, Resources)]) -> Host {
     }
 }
 
-/// A ready slot of p/g.
 fn slot(name: &str, host: &str, size: Resources, vms: &[(&str, Resources)]) -> Reservation {
     Reservation {
         key: key(name),
@@ -68,9 +67,10 @@ fn free(view: &View, host: &str) -> Resources {
 fn owner_finds(view: &View, host: &str, vm: &str) -> Resources {
     let (project, group, vm) = (ProjectId::from("p"), GroupName::from("g"), VmId::from(vm));
     let overlay = view.overlay();
-    let rooms = overlay.rooms(&Question { owner: Some((&project, &group)), vm: Some(&vm), ..Question::default() });
+    let free_capacities =
+        overlay.free_capacities(&Question { owner: Some((&project, &group)), vm: Some(&vm), ..Question::default() });
     let id = view.id(&host.into()).unwrap();
-    rooms.at(id).unwrap()
+    free_capacities.at(id).unwrap()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_vm_that_goes_into_no_slot_counts_whole_until_it_is_listed() {
     view.claim(claim("vm", "h", size(16, 128), None));
     assert_eq!(free(&view, "h"), size(4, 32));
     let change = view.set_host(host("h", &[]));
-    assert_eq!((change.gained, free(&view, "h")), (false, size(4, 32)), "a heartbeat without it ends nothing");
+    assert_eq!((change.gained, free(&view, "h")), (false, size(4, 32)), "a heartbeat without the VM ends nothing");
     let change = view.set_host(host("h", &[("vm", size(16, 128))]));
     assert_eq!((change.gained, free(&view, "h"), view.all_claims().len()), (false, size(4, 32), 0));
 }
@@ -93,7 +93,7 @@ fn a_vm_that_lands_elsewhere_frees_the_promised_host() {
 }
 
 #[test]
-fn a_migration_keeps_its_room_through_heartbeats_of_its_source() {
+fn a_migration_keeps_its_capacity_through_heartbeats_of_its_source() {
     let vm = [("vm", size(8, 64))];
     let mut view = view(&[host("source", &vm), host("target", &[])], &[]);
     view.claim(claim("vm", "target", size(8, 64), None));
@@ -114,7 +114,7 @@ fn a_vm_that_stays_on_its_host_counts_twice_until_the_host_is_heard_of() {
 }
 
 #[test]
-fn document_60_section_14_1_of_a_booked_vm_only_what_the_slot_does_not_cover_counts() {
+fn of_a_booked_vm_only_what_the_slot_does_not_cover_counts() {
     let slot_with = |vms: &[(&str, Resources)]| slot("s", "h", size(8, 64), vms);
     let a = ("a", size(4, 32));
     let mut view = view(&[host("h", &[])], &[slot_with(&[a])]);
@@ -122,7 +122,11 @@ fn document_60_section_14_1_of_a_booked_vm_only_what_the_slot_does_not_cover_cou
     view.claim(claim("vm", "h", size(6, 24), Some("s")));
     assert_eq!(free(&view, "h"), size(10, 96), "6 of 4 cores, 24 of 32 GiB that remain");
     view.set_reservation(slot_with(&[a, ("vm", size(6, 24))]));
-    assert_eq!((free(&view, "h"), view.all_claims().len()), (size(10, 96), 1), "the slot's own block covers it now");
+    assert_eq!(
+        (free(&view, "h"), view.all_claims().len()),
+        (size(10, 96), 1),
+        "the slot's own block covers the VM now"
+    );
     view.set_host(host("h", &[("vm", size(6, 24))]));
     assert_eq!((free(&view, "h"), view.all_claims().len()), (size(10, 96), 0));
 }
@@ -136,14 +140,14 @@ fn two_vms_in_one_slot_are_not_covered_twice() {
 }
 
 #[test]
-fn b13_what_a_slot_covers_stays_taken_for_its_owner() {
+fn what_a_slot_covers_stays_taken_for_its_owner() {
     let mut view = view(&[host("h", &[])], &[slot("s", "h", size(8, 64), &[])]);
     assert_eq!(owner_finds(&view, "h", "b"), size(20, 160));
     view.claim(claim("a", "h", size(10, 60), Some("s")));
-    assert_eq!(owner_finds(&view, "h", "b"), size(10, 100), "another VM does not get the room of the first");
-    assert_eq!(owner_finds(&view, "h", "a"), size(20, 160), "nor is a VM in its own way");
+    assert_eq!(owner_finds(&view, "h", "b"), size(10, 100), "another VM does not get the capacity of the first");
+    assert_eq!(owner_finds(&view, "h", "a"), size(20, 160), "a VM's own claim does not block it");
     view.set_reservation(slot("s", "h", size(8, 64), &[("a", size(10, 60))]));
-    assert_eq!(owner_finds(&view, "h", "b"), size(10, 100), "the same once the slot shows it");
+    assert_eq!(owner_finds(&view, "h", "b"), size(10, 100), "the same once the slot shows the VM");
 }
 
 #[test]
@@ -156,7 +160,7 @@ fn a_slot_that_goes_takes_its_cover_with_it() {
             None => view.remove_reservation(&key("s")),
             Some(moved) => view.set_reservation(moved),
         };
-        assert_eq!(free(&view, "h"), size(12, 96), "the VM comes all the same");
+        assert_eq!(free(&view, "h"), size(12, 96), "the VM arrives all the same");
     }
 }
 
@@ -183,7 +187,7 @@ fn a_slot_by_its_name_is_held_until_it_shows_a_host() {
 }
 
 #[test]
-fn a_slot_that_moves_keeps_its_room_through_writes_about_its_former_host() {
+fn a_slot_that_moves_keeps_its_capacity_through_writes_about_its_former_host() {
     let mut view = view(&[host("old", &[]), host("new", &[])], &[slot("s", "old", size(8, 64), &[])]);
     view.claim(claim("s", "new", size(8, 64), None));
     view.set_reservation(Reservation { ready: false, ..slot("s", "old", size(8, 64), &[]) });
@@ -217,7 +221,7 @@ fn questions_that_ignore_what_is_in_flight_do_not_see_claims() {
     view.claim(claim("vm", "h", size(10, 80), Some("s")));
     let sees = |question: Question<'_>| {
         let id = view.id(&"h".into()).unwrap();
-        view.overlay().rooms(&question).at(id).unwrap()
+        view.overlay().free_capacities(&question).at(id).unwrap()
     };
     assert_eq!(sees(Question::default()), size(10, 80));
     assert_eq!(sees(Question { ignore_in_flight: true, ..Question::default() }), size(12, 96));

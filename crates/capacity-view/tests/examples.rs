@@ -1,4 +1,5 @@
-//! What each event does to the room of a host, by example: a host of 64 cores and 512 GiB, and slots of 16 cores and 128 GiB.
+//! What each event does to the capacity of a host, by example: a host of 64 cores and 512 GiB, and slots of 16 cores
+//! and 128 GiB.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::time::Duration;
@@ -59,8 +60,8 @@ fn free(view: &View, host: &str) -> (i64, i64) {
 
 fn found(view: &View, host: &str, question: &Question<'_>) -> (i64, i64) {
     let overlay = view.overlay();
-    let room = overlay.rooms(question).at(view.id(&host.into()).unwrap()).unwrap();
-    (room.cpu.get(), room.memory.get() >> 30)
+    let free = overlay.free_capacities(question).at(view.id(&host.into()).unwrap()).unwrap();
+    (free.cpu.get(), free.memory.get() >> 30)
 }
 
 #[test]
@@ -68,20 +69,20 @@ fn a_slot_takes_its_size_whether_or_not_its_vm_has_come() {
     let vm = ("vm", size(8, 64));
     assert_eq!(free(&view(&[host("h", &[])], &[]), "h"), (64, 512));
     assert_eq!(free(&view(&[host("h", &[])], &[slot("s", "h", &[])]), "h"), (48, 384));
-    assert_eq!(free(&view(&[host("h", &[])], &[slot("s", "h", &[vm])]), "h"), (48, 384), "it is expected");
-    assert_eq!(free(&view(&[host("h", &[vm])], &[slot("s", "h", &[vm])]), "h"), (48, 384), "it is there");
+    assert_eq!(free(&view(&[host("h", &[])], &[slot("s", "h", &[vm])]), "h"), (48, 384), "the VM is expected");
+    assert_eq!(free(&view(&[host("h", &[vm])], &[slot("s", "h", &[vm])]), "h"), (48, 384), "the VM is there");
     assert_eq!(free(&view(&[host("h", &[vm])], &[slot("s", "h", &[])]), "h"), (40, 320), "another VM is there");
 }
 
 #[test]
 fn a_vm_that_is_larger_than_its_slot_takes_what_it_needs() {
     let large = ("vm", size(24, 128));
-    assert_eq!(free(&view(&[host("h", &[])], &[slot("s", "h", &[large])]), "h"), (40, 384), "each resource for itself");
+    assert_eq!(free(&view(&[host("h", &[])], &[slot("s", "h", &[large])]), "h"), (40, 384), "each resource separately");
     assert_eq!(free(&view(&[host("h", &[large])], &[slot("s", "h", &[large])]), "h"), (40, 384));
 }
 
 #[test]
-fn a_slot_that_moves_takes_room_on_both_hosts_until_it_is_in_force_on_one() {
+fn a_slot_that_moves_takes_capacity_on_both_hosts_until_it_is_in_force_on_one() {
     let moving = Reservation { target_host: Some("new".into()), ..slot("s", "old", &[]) };
     let mut view = view(&[host("old", &[]), host("new", &[])], std::slice::from_ref(&moving));
     assert_eq!((free(&view, "old"), free(&view, "new")), ((48, 384), (48, 384)));
@@ -110,12 +111,12 @@ fn objects_may_come_in_any_order() {
 }
 
 #[test]
-fn a_host_that_does_not_say_what_it_has_has_no_room() {
+fn a_host_that_does_not_say_what_it_has_has_no_capacity() {
     let silent = Host { capacity: Amounts { cpu: None, ..size(64, 512).into() }, ..host("h", &[]) };
     let view = view(&[silent], &[slot("s", "h", &[])]);
     assert_eq!(view.free(&"h".into()), Some(Amounts { memory: Some(size(0, 384).memory), cpu: None }));
     let id = view.id(&"h".into()).unwrap();
-    assert_eq!(view.overlay().rooms(&Question::default()).at(id), None);
+    assert_eq!(view.overlay().free_capacities(&Question::default()).at(id), None);
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn the_owner_finds_its_ready_slots_free_but_for_vms_that_are_still_to_come() {
     assert_eq!(found(&view, "h", &Question::default()), (16, 128));
     assert_eq!(found(&view, "h", &owner), (44, 352), "the VM and the slot that is not ready still count");
     let vm = VmId::from("vm");
-    assert_eq!(found(&view, "h", &Question { vm: Some(&vm), ..owner }), (48, 384), "the VM itself is asked about");
+    assert_eq!(found(&view, "h", &Question { vm: Some(&vm), ..owner }), (48, 384), "the request is for the VM itself");
     let other = GroupName::from("g2");
     assert_eq!(found(&view, "h", &Question { owner: Some((&project, &other)), ..Question::default() }), (16, 128));
 }
@@ -141,8 +142,8 @@ fn fail_over_slots_are_free_for_their_vms_in_an_evacuation_alone() {
     let asked = Question { vm: Some(&vm), ..Question::default() };
     assert_eq!(found(&view, "h", &asked), (48, 384));
     assert_eq!(found(&view, "h", &Question { own_failover: true, ..asked }), (64, 512));
-    let stranger = VmId::from("stranger");
-    assert_eq!(found(&view, "h", &Question { own_failover: true, vm: Some(&stranger), ..asked }), (48, 384));
+    let unknown_host = VmId::from("unknown-host");
+    assert_eq!(found(&view, "h", &Question { own_failover: true, vm: Some(&unknown_host), ..asked }), (48, 384));
     assert_eq!(found(&view, "h", &Question { any_failover: true, ..Question::default() }), (64, 512));
 }
 
@@ -158,7 +159,7 @@ fn a_probe_of_the_empty_data_centre_counts_reservations_whole_and_no_vms() {
 }
 
 #[test]
-fn an_assumed_slot_takes_room_until_its_object_shows_it_and_not_twice() {
+fn an_assumed_slot_takes_capacity_until_its_object_shows_it_and_not_twice() {
     let mut view = view(&[host("h", &[]), host("other", &[])], &[]);
     let entry = Assumed { key: key("s"), host: "h".into(), size: size(16, 128), doubt: false };
     view.assume(entry.clone());
@@ -168,7 +169,7 @@ fn an_assumed_slot_takes_room_until_its_object_shows_it_and_not_twice() {
     view.assume(entry.clone());
     view.doubt(&entry.key);
     assert!(view.assumed(&entry.key).unwrap().doubt);
-    assert!(view.set_reservation(slot("s", "h", &[])).is_empty(), "nobody gains room");
+    assert!(view.set_reservation(slot("s", "h", &[])).is_empty(), "no host gains capacity");
     assert_eq!(free(&view, "h"), (48, 384));
     assert_eq!((view.assumed(&entry.key), view.placed_by_us(&entry.key)), (None, true));
     assert_eq!(view.remove_reservation(&entry.key), [view.id(&"h".into()).unwrap()]);
@@ -183,11 +184,11 @@ fn a_slot_that_grows_holds_its_new_size_before_it_shows_it() {
     view.forget(&key("s"));
     assert_eq!(free(&view, "h"), (48, 384));
     view.assume(Assumed { key: key("s"), host: "h".into(), size: size(1, 1), doubt: false });
-    assert_eq!(free(&view, "h"), (48, 384), "a slot gives nothing back before it shows it");
+    assert_eq!(free(&view, "h"), (48, 384), "a slot releases nothing before it shows the release");
 }
 
 #[test]
-fn a_vm_that_was_answered_takes_room_until_it_shows_up_or_its_time_is_over() {
+fn a_vm_that_was_answered_takes_capacity_until_it_shows_up_or_its_time_is_over() {
     let mut view = view(&[host("h", &[])], &[]);
     let claim = |seconds| Claim {
         instance: "vm".into(),
@@ -219,7 +220,7 @@ fn a_decision_sees_its_own_steps_and_others_see_them_when_it_is_committed() {
     overlay.assume(Assumed { key: key("c"), host: "h".into(), size: size(4, 32), doubt: false });
     assert_eq!(free_here(&overlay), size(44, 352));
     assert_eq!((overlay.changes_slot(&key("a")), overlay.changes_slot(&key("c"))), (true, false));
-    assert_eq!(free(&view, "h"), (32, 256), "the view shows nothing of it");
+    assert_eq!(free(&view, "h"), (32, 256), "the view shows no change");
     let mut overlay = view.overlay();
     overlay.assume(Assumed { key: key("c"), host: "h".into(), size: size(4, 32), doubt: false });
     let entries = overlay.into_entries();

@@ -1,4 +1,4 @@
-//! What changes about one slot costs as much as that slot: hosts are made anew only where slots depend on each other.
+//! A change of one slot costs as much as that slot: hosts are computed again only where slots depend on each other.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ fn key(number: i64) -> SlotKey {
     SlotKey::new(ClusterName::home(), format!("slot-{number:03}"))
 }
 
-/// A host with room for everything, and these VMs.
+/// A host with enough free capacity, and these VMs.
 fn host(vms: &[&str]) -> Host {
     Host {
         name: "h".into(),
@@ -29,7 +29,7 @@ fn host(vms: &[&str]) -> Host {
     }
 }
 
-/// A slot that was sent to the host, in force there or not yet, and expects these VMs.
+/// A slot that was sent to the host, ready there or not yet, with these VMs in its allocations.
 fn slot(number: i64, in_force: bool, vms: &[&str]) -> Reservation {
     Reservation {
         key: key(number),
@@ -44,7 +44,7 @@ fn slot(number: i64, in_force: bool, vms: &[&str]) -> Reservation {
     }
 }
 
-/// As every slot begins: with a decision, the write of it, and the end of the apply.
+/// The first steps of every slot: a decision, the write of it, and the end of the apply.
 fn begins(view: &mut View, number: i64) {
     view.assume(Assumed { key: key(number), host: "h".into(), size: size(1), doubt: false });
     view.set_reservation(slot(number, false, &[]));
@@ -52,7 +52,7 @@ fn begins(view: &mut View, number: i64) {
     view.set_reservation(slot(number, true, &[]));
 }
 
-/// A host with so many slots; it was made anew once, when it appeared.
+/// A host with many slots; it was computed once, when it appeared.
 fn full() -> View {
     let mut view = View::default();
     view.set_host(host(&[]));
@@ -71,7 +71,7 @@ fn slots_that_come_and_go_make_no_host_anew() {
     (0..SLOTS).for_each(|number| drop(view.set_reservation(slot(number, true, &["vm"]))));
     (1..SLOTS).for_each(|number| drop(view.remove_reservation(&key(number))));
     assert!(is_right(&view, 1));
-    assert_eq!(view.renewed(), 1, "when it appeared");
+    assert_eq!(view.renewed(), 1, "once when it appeared");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_decision_that_releases_slots_makes_no_host_anew() {
 }
 
 #[test]
-fn a_host_with_claims_is_made_anew_each_time_and_followed_again_without_them() {
+fn a_host_with_claims_is_made_anew_each_time_and_synced_again_without_them() {
     let mut view = full();
     let (instance, size, expires) = ("vm".into(), size(1), Duration::from_secs(10));
     view.claim(Claim { instance, host: "h".into(), size, expires, slot: None });
@@ -98,7 +98,7 @@ fn a_host_with_claims_is_made_anew_each_time_and_followed_again_without_them() {
     assert_eq!(view.renewed(), 3, "when it appeared, for the claim, and for the slot beside it");
     view.unclaim(&"vm".into());
     (1..SLOTS).for_each(|number| drop(view.set_reservation(slot(number, false, &[]))));
-    assert_eq!(view.renewed(), 4, "for the end of the claim");
+    assert_eq!(view.renewed(), 4, "once more for the end of the claim");
     assert!(is_right(&view, SLOTS));
 }
 
@@ -107,7 +107,7 @@ fn only_the_slot_of_a_listed_vm_makes_its_host_anew() {
     let mut view = full();
     view.set_host(host(&["vm"]));
     view.set_reservation(slot(0, true, &["vm"]));
-    assert_eq!(view.renewed(), 3, "when it appeared, when it listed the VM, and for the slot that expects it");
+    assert_eq!(view.renewed(), 3, "when it appeared, when it listed the VM, and for the slot that expects the VM");
     (1..SLOTS).for_each(|number| drop(view.set_reservation(slot(number, false, &[]))));
     assert_eq!(view.renewed(), 3);
     assert_eq!(view.drift(), Vec::<HostName>::new());

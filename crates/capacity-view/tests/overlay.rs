@@ -1,5 +1,5 @@
-//! An overlay shows what the view would show if everything had really happened, and leaves the view as it is until it is
-//! committed.
+//! An overlay shows what the view would show if everything had really happened, and leaves the view unchanged until it
+//! is committed.
 
 mod support;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use support::{act, assumed, event, instance, key, size, vm};
 
-/// What a decision does to its overlay.
+/// A step of a decision in its overlay.
 #[derive(Clone, Debug)]
 enum Step {
     Release(SlotKey),
@@ -46,7 +46,7 @@ fn take(overlay: &mut Overlay<'_>, step: Step) {
     }
 }
 
-/// Entries and claims as a decision would change them without an overlay.
+/// Changes entries and claims without an overlay.
 fn write(view: &mut View, step: Step) {
     match step {
         Step::Assume(entry) => drop(view.assume(entry)),
@@ -56,7 +56,7 @@ fn write(view: &mut View, step: Step) {
     }
 }
 
-/// Really changes a slot; what is assumed and claimed stays as it was.
+/// Really changes a slot; assumed entries and claims stay as they were.
 fn change(view: &mut View, key: &SlotKey, counted: Option<Reservation>) {
     let entry = view.assumed(key).cloned();
     let claim = view.claim_of(&VmId::new(key.name.as_str())).cloned();
@@ -72,7 +72,7 @@ fn change(view: &mut View, key: &SlotKey, counted: Option<Reservation>) {
     }
 }
 
-/// The view after everything has really happened: first what is written, then what is only counted otherwise.
+/// The view after everything has really happened: first what is written, then what is only counted differently.
 fn real(view: &View, steps: &[Step]) -> View {
     let mut real = view.clone();
     let mut slots = BTreeMap::new();
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn a_request_finds_the_room_on_an_overlay_that_it_would_really_find(
+    fn a_request_finds_the_capacity_on_an_overlay_that_it_would_really_find(
         events in vec(event(), 1..30),
         steps in vec(step(), 0..8),
         (own, need, empty, unlocks) in (vm(), size(), any::<bool>(), any::<bool>()),
@@ -146,7 +146,7 @@ proptest! {
         let (project, group) = ("p0".into(), "g0".into());
         let owner = unlocks.then_some((&project, &group));
         let question = Question { owner, vm: Some(&own), own_failover: unlocks, assume_empty: empty, ..Question::default() };
-        let (there, really) = (overlay.rooms(&question), real.rooms(&question));
+        let (there, really) = (overlay.free_capacities(&question), real.free_capacities(&question));
         for id in hosts(&view) {
             prop_assert_eq!(there.at(id), really.at(id));
         }
@@ -163,13 +163,13 @@ proptest! {
         for step in &steps {
             write(&mut written, step.clone());
         }
-        let before: Vec<_> = hosts(&view).into_iter().map(|id| (id, view.state(id).unwrap().room())).collect();
+        let before: Vec<_> = hosts(&view).into_iter().map(|id| (id, view.state(id).unwrap().free_capacity())).collect();
         let gained = committed.commit(changed(&view, &steps).into_entries());
-        for (id, room) in before {
+        for (id, free) in before {
             prop_assert_eq!(committed.state(id), written.state(id));
-            let after = committed.state(id).unwrap().room();
-            let grew = after.is_some_and(|after| room.is_none_or(|before| !after.fits(before)));
-            prop_assert!(gained.contains(&id) || !grew, "who gains room is told");
+            let after = committed.state(id).unwrap().free_capacity();
+            let grew = after.is_some_and(|after| free.is_none_or(|before| !after.fits(before)));
+            prop_assert!(gained.contains(&id) || !grew, "hosts that gain capacity are reported");
         }
         prop_assert!(committed.all_assumed().eq(written.all_assumed()));
         prop_assert!(committed.all_claims().eq(written.all_claims()));

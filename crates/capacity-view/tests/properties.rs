@@ -1,4 +1,5 @@
-//! The view equals what its objects say, after any events in any order, and never shows room that is taken.
+//! The view equals the sums over its objects, after any events in any order, and never shows free capacity that is
+//! taken.
 
 mod support;
 
@@ -21,7 +22,6 @@ struct Model {
     hosts: BTreeMap<HostName, Host>,
     reservations: BTreeMap<SlotKey, Reservation>,
     assumed: BTreeMap<SlotKey, Assumed>,
-    /// With the hosts that listed the VM.
     claims: BTreeMap<VmId, (Claim, BTreeSet<HostName>)>,
 }
 
@@ -72,12 +72,12 @@ impl Model {
                 }
             }
             Event::Expire(now) => self.claims.retain(|_, (claim, _)| claim.expires > now),
-            // It changes nothing that is free.
+            // Free capacity does not change.
             Event::Doubt(_) => {}
         }
     }
 
-    /// The reservations of a host as they are, or as they will be once everything assumed has happened.
+    /// The reservations of a host now, or after all assumed changes.
     fn free(&self, host: &Host, with_assumed: bool) -> Amounts {
         let mut here = self.reservations.clone();
         for entry in self.assumed.values().filter(|entry| with_assumed && entry.host == host.name) {
@@ -101,7 +101,7 @@ impl Model {
     }
 }
 
-/// Makes the reservations of a host what a claim will make of them; returns what goes into none of them.
+/// Changes the reservations of a host as a claim will change them; returns the part that none of them covers.
 fn expect(host: &Host, here: &mut BTreeMap<SlotKey, Reservation>, claim: &Claim) -> Resources {
     if let Some(own) = here.values_mut().find(|own| own.key.name.as_str() == claim.instance.as_str()) {
         own.size = own.size.max(claim.size);
@@ -153,11 +153,11 @@ proptest! {
     }
 
     #[test]
-    fn a_host_is_reported_exactly_when_it_gained_room(events in vec(event(), 1..40)) {
+    fn a_host_is_reported_exactly_when_it_gained_capacity(events in vec(event(), 1..40)) {
         let mut view = View::default();
         for event in events {
-            let rooms = |view: &View| -> BTreeMap<_, _> { view.hosts().map(|(id, state)| (id, state.room())).collect() };
-            let before = rooms(&view);
+            let free_capacities = |view: &View| -> BTreeMap<_, _> { view.hosts().map(|(id, state)| (id, state.free_capacity())).collect() };
+            let before = free_capacities(&view);
             let gained = match event {
                 Event::Reservation(reservation) => view.set_reservation(*reservation),
                 Event::NoReservation(key) => view.remove_reservation(&key),
@@ -167,9 +167,9 @@ proptest! {
                 Event::Unclaim(instance) => view.unclaim(&instance),
                 Event::Expire(now) => view.expire(now),
                 Event::Host(host) if view.id(&host.name).is_some() => {
-                    let grew = view.state(view.id(&host.name).unwrap()).unwrap().room();
+                    let grew = view.state(view.id(&host.name).unwrap()).unwrap().free_capacity();
                     let change = view.set_host(*host);
-                    let now = view.state(change.id).unwrap().room();
+                    let now = view.state(change.id).unwrap().free_capacity();
                     let grew = now.is_some_and(|now| grew.is_none_or(|before| !now.fits(before)));
                     prop_assert!(change.gained || !grew);
                     change.freed.into_iter().chain(grew.then_some(change.id)).collect()
@@ -179,8 +179,8 @@ proptest! {
                     continue;
                 }
             };
-            for (id, room) in rooms(&view) {
-                let grew = room.is_some_and(|after| before[&id].is_none_or(|before| !after.fits(before)));
+            for (id, free) in free_capacities(&view) {
+                let grew = free.is_some_and(|after| before[&id].is_none_or(|before| !after.fits(before)));
                 prop_assert_eq!(grew, gained.contains(&id));
             }
         }
@@ -222,15 +222,15 @@ proptest! {
         }
         let (project, group) = (ProjectId::from("p0"), GroupName::from("g0"));
         let overlay = view.overlay();
-        let all = overlay.rooms(&Question { count_ungrouped: true, ..Question::default() });
-        let unlocked = overlay.rooms(&Question {
+        let all = overlay.free_capacities(&Question { count_ungrouped: true, ..Question::default() });
+        let unlocked = overlay.free_capacities(&Question {
             owner: Some((&project, &group)),
             own_failover: true,
             vm: Some(&own),
             ..Question::default()
         });
         for (id, state) in view.hosts() {
-            prop_assert_eq!(all.at(id), state.room());
+            prop_assert_eq!(all.at(id), state.free_capacity());
             let bare = state.host().unreserved().known();
             let Some(((all, unlocked), bare)) = all.at(id).zip(unlocked.at(id)).zip(bare) else { continue };
             let claimed = view.claim_of(&own).is_some_and(|claim| claim.host == state.host().name);
@@ -256,7 +256,7 @@ fn a_host_of_another_cluster_with_the_same_name_counts_last_and_is_counted() {
 }
 
 #[test]
-fn absurd_sizes_never_make_room() {
+fn absurd_sizes_never_make_capacity() {
     let huge = Resources::new(Bytes::MAX, Cores::MAX);
     let small = Resources::new(Bytes::new(8), Cores::new(8));
     let mut view = View::default();
@@ -269,7 +269,7 @@ fn absurd_sizes_never_make_room() {
         view.set_reservation(Reservation { project: owned.0, group: owned.1, ready: true, ..plain(&entry) });
     }
     let overlay = view.overlay();
-    let rooms = overlay.rooms(&Question { owner: Some((&project, &group)), ..Question::default() });
+    let free_capacities = overlay.free_capacities(&Question { owner: Some((&project, &group)), ..Question::default() });
     let (id, _) = view.hosts().next().unwrap();
-    assert!(!small.fits(rooms.at(id).unwrap()), "c still blocks everything");
+    assert!(!small.fits(free_capacities.at(id).unwrap()), "c still blocks everything");
 }

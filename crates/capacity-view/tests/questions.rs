@@ -1,5 +1,5 @@
-//! What a request finds on each host, against sums over all reservations, one after the other; and the lookups of the view
-//! against scans of everything that it was told.
+//! The result of a request on each host, compared with sums over all reservations; and the lookups of the view,
+//! compared with scans of all its input.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 use support::{Event, act, event, host_name, instance, size, vm};
 
-/// The objects as they were last shown.
+/// The latest state of the objects.
 #[derive(Clone, Debug, Default)]
 struct Objects {
     hosts: BTreeMap<HostName, Host>,
@@ -43,7 +43,7 @@ impl Objects {
     }
 }
 
-fn told(events: Vec<Event>) -> (View, Objects) {
+fn reported(events: Vec<Event>) -> (View, Objects) {
     let (mut view, mut objects) = (View::default(), Objects::default());
     for event in events {
         objects.show(&event);
@@ -52,7 +52,7 @@ fn told(events: Vec<Event>) -> (View, Objects) {
     (view, objects)
 }
 
-/// Events without entries and claims: what these take has tests of its own.
+/// Events without entries and claims, which have their own tests.
 fn shown() -> impl Strategy<Value = Vec<Event>> {
     let is_shown = |event: &Event| {
         matches!(event, Event::Host(_) | Event::NoHost(_) | Event::Reservation(_) | Event::NoReservation(_))
@@ -60,7 +60,7 @@ fn shown() -> impl Strategy<Value = Vec<Event>> {
     vec(event().prop_filter("an object", is_shown), 1..40)
 }
 
-/// The switches of a question, and whose it is.
+/// The options of a request, and its project.
 #[derive(Clone, Debug)]
 struct Asked {
     switches: [bool; 7],
@@ -97,7 +97,6 @@ impl Asked {
         }
     }
 
-    /// Whether a reservation counts at all.
     fn counts(&self, one: &Reservation) -> bool {
         let question = self.question();
         match &one.kind {
@@ -110,7 +109,7 @@ impl Asked {
         }
     }
 
-    /// Whether this request alone does not count it.
+    /// Whether only this request ignores the reservation.
     fn unlocks(&self, one: &Reservation) -> bool {
         let question = self.question();
         let is_own = |vms: &BTreeSet<VmId>| self.vm.as_ref().is_some_and(|vm| vms.contains(vm));
@@ -124,7 +123,7 @@ impl Asked {
         }
     }
 
-    fn room(&self, objects: &Objects, host: &Host) -> Option<Resources> {
+    fn free(&self, objects: &Objects, host: &Host) -> Option<Resources> {
         let question = self.question();
         let before = if question.assume_empty { host.capacity.known()? } else { host.unreserved().known()? };
         let mut taken = Resources::ZERO;
@@ -150,39 +149,39 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn a_request_finds_the_room_that_is_left_by_all_that_counts_for_it(events in shown(), asked in any_question()) {
-        let (view, objects) = told(events);
+    fn a_request_finds_the_capacity_that_is_left_by_all_that_counts_for_it(events in shown(), asked in any_question()) {
+        let (view, objects) = reported(events);
         let overlay = view.overlay();
-        let rooms = overlay.rooms(&asked.question());
+        let free_capacities = overlay.free_capacities(&asked.question());
         for (id, state) in view.hosts() {
             let host = &objects.hosts[&state.host().name];
-            prop_assert_eq!(rooms.at(id), asked.room(&objects, host), "{}", host.name);
+            prop_assert_eq!(free_capacities.at(id), asked.free(&objects, host), "{}", host.name);
         }
     }
 
     #[test]
-    fn the_hosts_that_fit_are_those_with_the_room(events in shown(), asked in any_question(), need in size(), some in any::<[bool; 4]>()) {
-        let (view, objects) = told(events);
+    fn the_hosts_that_fit_are_those_with_the_capacity(events in shown(), asked in any_question(), need in size(), some in any::<[bool; 4]>()) {
+        let (view, objects) = reported(events);
         let overlay = view.overlay();
-        let rooms = overlay.rooms(&asked.question());
+        let free_capacities = overlay.free_capacities(&asked.question());
         let among: HostSet = view.hosts().zip(some).filter(|(_, is_asked)| *is_asked).map(|((id, _), _)| id).collect();
         let mut fitting = among.clone();
-        rooms.keep_fitting(need, &mut fitting);
+        free_capacities.keep_fitting(need, &mut fitting);
         for (id, state) in view.hosts() {
-            let room = asked.room(&objects, &objects.hosts[&state.host().name]);
-            prop_assert_eq!(fitting.has(id), among.has(id) && room.is_some_and(|room| need.fits(room)));
+            let free = asked.free(&objects, &objects.hosts[&state.host().name]);
+            prop_assert_eq!(fitting.has(id), among.has(id) && free.is_some_and(|free| need.fits(free)));
         }
     }
 
     #[test]
-    fn whoever_counts_more_finds_no_more_room(events in vec(event(), 1..40), asked in any_question(), ignored in 1_usize..4) {
-        let (view, _) = told(events);
+    fn who_counts_more_reservations_finds_no_more_capacity(events in vec(event(), 1..40), asked in any_question(), ignored in 1_usize..4) {
+        let (view, _) = reported(events);
         let mut more = asked.clone();
         more.switches[ignored] = false;
         let mut less = asked;
         less.switches[ignored] = true;
         let overlay = view.overlay();
-        let (more, less) = (overlay.rooms(&more.question()), overlay.rooms(&less.question()));
+        let (more, less) = (overlay.free_capacities(&more.question()), overlay.free_capacities(&less.question()));
         for (id, _) in view.hosts() {
             prop_assert_eq!(more.at(id).is_some(), less.at(id).is_some());
             if let Some((more, less)) = more.at(id).zip(less.at(id)) {
@@ -192,12 +191,12 @@ proptest! {
     }
 
     #[test]
-    fn a_view_that_is_told_the_last_state_at_once_shows_the_same(events in shown(), hosts_first in any::<bool>()) {
-        let (view, objects) = told(events);
+    fn a_view_that_is_reported_the_last_state_at_once_shows_the_same(events in shown(), hosts_first in any::<bool>()) {
+        let (view, objects) = reported(events);
         let hosts = objects.hosts.values().map(|host| Event::Host(Box::new(host.clone())));
         let slots = objects.reservations.values().map(|slot| Event::Reservation(Box::new(slot.clone())));
         let events: Vec<Event> = if hosts_first { hosts.chain(slots).collect() } else { slots.chain(hosts).collect() };
-        let (anew, _) = told(events);
+        let (anew, _) = reported(events);
         for name in objects.hosts.keys() {
             prop_assert_eq!(anew.free(name), view.free(name));
             let takes = |view: &View| view.state(view.id(name).unwrap()).unwrap().taken().to_vec();
@@ -208,11 +207,11 @@ proptest! {
 
     #[test]
     fn a_need_of_nothing_fits_wherever_nothing_is_over_booked(events in shown()) {
-        let (view, _) = told(events);
+        let (view, _) = reported(events);
         let overlay = view.overlay();
-        let rooms = overlay.rooms(&Question { count_ungrouped: true, ..Question::default() });
+        let free_capacities = overlay.free_capacities(&Question { count_ungrouped: true, ..Question::default() });
         let mut hosts = view.present().clone();
-        rooms.keep_fitting(Resources::ZERO, &mut hosts);
+        free_capacities.keep_fitting(Resources::ZERO, &mut hosts);
         for (id, state) in view.hosts() {
             let is_sound = state.free().known().is_some() && !state.free().overbooked();
             prop_assert_eq!(hosts.has(id), is_sound);
@@ -221,7 +220,7 @@ proptest! {
 
     #[test]
     fn lookups_find_what_a_scan_of_the_reservations_finds(events in vec(event(), 1..60), vm in vm(), instance in instance()) {
-        let (view, objects) = told(events);
+        let (view, objects) = reported(events);
         prop_assert_eq!(view.reservation_count(), objects.reservations.len());
         for (project, group) in [("p0", "g0"), ("p0", "g1"), ("p1", "g0"), ("p1", "")] {
             let (project, group) = (ProjectId::from(project), GroupName::from(group));
@@ -263,13 +262,13 @@ proptest! {
             let taken: BTreeSet<HostId> = places.values().copied().collect();
             prop_assert_eq!(taken.len(), view.host_count());
             prop_assert_eq!(view.present().iter().collect::<BTreeSet<_>>(), taken);
-            prop_assert!(view.hosts().all(|(id, _)| id.index() < 4), "places are used again");
+            prop_assert!(view.hosts().all(|(id, _)| id.index() < 4), "places are reused");
         }
     }
 
     #[test]
     fn claims_are_found_by_instance_and_by_host(events in vec(event(), 1..60), name in host_name()) {
-        let (view, _) = told(events);
+        let (view, _) = reported(events);
         let on_host: Vec<_> = view.all_claims().filter(|claim| claim.host == name).map(|claim| &claim.instance).collect();
         let found: BTreeSet<_> = view.claims_on(&name).map(|claim| &claim.instance).collect();
         prop_assert_eq!(found, on_host.into_iter().collect::<BTreeSet<_>>());

@@ -1,7 +1,5 @@
-//! What the admission rules of a cluster say about the objects that it holds already. The API server is asked to create each
-//! of them once more, as a dry run under its own name: it checks all its rules before it notices that the name is taken, so
-//! rules about names and rules for creation count as well, and nothing is written. It decides how many are asked about at a
-//! time and what an answer means; what people are told to do is decided by others.
+//! Asks the API server whether its admission rules would admit the objects that it stores. Each object is created as a
+//! dry run under its own name, so all rules are evaluated and nothing is written.
 
 mod fault;
 
@@ -20,66 +18,60 @@ use crate::read_once::{Failure, page};
 use crate::{Cluster, Kind, ReadError};
 pub use fault::Fault;
 
-/// Objects that are asked about at once: one page is read, then its objects are tried, so that memory stays the same however
-/// many there are.
+/// The number of concurrent dry runs. One page is read, then its objects are tried, so that memory does not depend on
+/// the number of objects.
 const AT_ONCE: usize = 16;
 /// So often an object is tried when the API server does not answer or is busy.
 const TRIES: u32 = 4;
 /// Before the second try; doubled after each.
 const PAUSE: Duration = Duration::from_millis(250);
-/// So often a list that takes longer than the server remembers begins anew.
+/// How often a list is restarted after it has taken longer than the server keeps its version.
 const LISTS: u32 = 3;
 
-/// What has come of trying all objects of a kind.
+/// The result of trying all objects of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
-    /// How many objects there are.
     pub objects: usize,
-    /// Those that the rules refuse, by name.
     pub refused: Vec<Refused>,
-    /// Those that nobody can say anything about, by name.
+    /// Those that could not be tried, by name.
     pub untried: Vec<Untried>,
 }
 
 /// An object that could not be created as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its name.
     pub name: String,
-    /// What is wrong with it.
     pub faults: Vec<Fault>,
 }
 
 /// An object about which the API server has not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untried {
-    /// Its name.
     pub name: String,
-    /// What was said instead.
     pub why: String,
 }
 
-enum Verdict {
+enum TryOutcome {
     Good,
     Refused(Refused),
     Untried(Untried),
 }
 
-/// Tries all objects of a kind in a cluster. `progress` hears after every page how many were tried, and how many are left
-/// as far as the API server says.
+/// Tries all objects of a kind in a cluster. After every page `progress` gets the number of objects that were tried,
+/// and the number that is left according to the API server.
 pub async fn try_stored<K: Kind>(
     cluster: &Cluster,
     progress: &mut dyn FnMut(usize, Option<i64>),
 ) -> Result<Tried, ReadError> {
     let api = Api::all_with(cluster.client.clone(), &ApiResource::erase::<K>(&()));
     for _ in 1..LISTS {
-        match all(&api, progress).await {
+        match try_all_objects(&api, progress).await {
             // The list is older than what the server remembers: objects may be missing in the rest of it.
             Err(Failure { code: Some(410), .. }) => {}
             ended => return ended.map_err(|failure| failure.of::<K>(cluster)),
         }
     }
-    all(&api, progress).await.map_err(|failure| failure.of::<K>(cluster))
+    try_all_objects(&api, progress).await.map_err(|failure| failure.of::<K>(cluster))
 }
 
 /// Whether the rules of a cluster refuse an object that does not exist.
@@ -92,13 +84,16 @@ pub async fn refuses<K: Kind>(cluster: &Cluster, object: Value) -> Result<bool, 
     };
     let failed = |failure: Failure| failure.of::<K>(cluster);
     match verdict.map_err(failed)? {
-        Verdict::Good => Ok(false),
-        Verdict::Refused(_) => Ok(true),
-        Verdict::Untried(Untried { why, .. }) => Err(failed(Failure::said(why))),
+        TryOutcome::Good => Ok(false),
+        TryOutcome::Refused(_) => Ok(true),
+        TryOutcome::Untried(Untried { why, .. }) => Err(failed(Failure::log(why))),
     }
 }
 
-async fn all(api: &Api<DynamicObject>, progress: &mut dyn FnMut(usize, Option<i64>)) -> Result<Tried, Failure> {
+async fn try_all_objects(
+    api: &Api<DynamicObject>,
+    progress: &mut dyn FnMut(usize, Option<i64>),
+) -> Result<Tried, Failure> {
     let (mut tried, mut token) = (Tried::default(), None);
     loop {
         let read = page(api, token.as_deref()).await?;
@@ -118,17 +113,17 @@ impl Tried {
         let mut verdicts = stream::iter(objects).map(|object| try_one(api, object)).buffered(AT_ONCE);
         while let Some(verdict) = verdicts.next().await {
             match verdict? {
-                Verdict::Good => {}
-                Verdict::Refused(refused) => self.refused.push(refused),
-                Verdict::Untried(untried) => self.untried.push(untried),
+                TryOutcome::Good => {}
+                TryOutcome::Refused(refused) => self.refused.push(refused),
+                TryOutcome::Untried(untried) => self.untried.push(untried),
             }
         }
         Ok(())
     }
 }
 
-async fn try_one(api: &Api<DynamicObject>, object: DynamicObject) -> Result<Verdict, Failure> {
-    let (name, own) = (object.name_any(), fault::of_status(&object.data));
+async fn try_one(api: &Api<DynamicObject>, object: DynamicObject) -> Result<TryOutcome, Failure> {
+    let (name, own) = (object.name_any(), fault::find_status_fault(&object.data));
     let new = as_new(object);
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     let mut why = format!("no answer within {} s", WRITE_DEADLINE.as_secs());
@@ -143,25 +138,25 @@ async fn try_one(api: &Api<DynamicObject>, object: DynamicObject) -> Result<Verd
                 why = Failure::unanswered(&error).why;
                 continue;
             }
-            // It has gone in the meantime, or never was there.
+            // It has been deleted in the meantime, or never existed.
             Ok(Ok(_)) => return Ok(verdict(name, own)),
         };
         match status.code {
             409 => return Ok(verdict(name, own)),
             400 | 422 => {
-                let faults = fault::of_answer(&new, &status).into_iter().chain(own).collect();
-                return Ok(Verdict::Refused(Refused { name, faults }));
+                let faults = fault::read_faults(&new, &status).into_iter().chain(own).collect();
+                return Ok(TryOutcome::Refused(Refused { name, faults }));
             }
             401 | 403 | 404 => return Err(Failure::answered(&status)),
             _ => why = Failure::answered(&status).why,
         }
     }
-    Ok(Verdict::Untried(Untried { name, why }))
+    Ok(TryOutcome::Untried(Untried { name, why }))
 }
 
 /// The rules of creation have nothing against it.
-fn verdict(name: String, own: Option<Fault>) -> Verdict {
-    own.map_or(Verdict::Good, |fault| Verdict::Refused(Refused { name, faults: vec![fault] }))
+fn verdict(name: String, own: Option<Fault>) -> TryOutcome {
+    own.map_or(TryOutcome::Good, |fault| TryOutcome::Refused(Refused { name, faults: vec![fault] }))
 }
 
 /// The object as it would be created: without what servers write, and without the status, which creation ignores.

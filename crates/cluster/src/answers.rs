@@ -1,24 +1,24 @@
-//! What an answer of the API server other than "yes" means for people: the words for it, with what to do about it.
+//! Describes answers of the API server other than success, with what the user can do.
 
 use kube::core::Status;
 
 /// The words for an answer that refuses a call, to be continued by nothing: they end up in conditions and in the log.
-pub(crate) fn words(status: &Status) -> String {
-    let said = if status.message.is_empty() { &status.reason } else { &status.message };
+pub(crate) fn describe_status(status: &Status) -> String {
+    let log = if status.message.is_empty() { &status.reason } else { &status.message };
     match status.code {
         401 => {
             "the API server does not accept our credentials (401): renew the token or the client certificate".to_owned()
         }
         403 if is_about_rights(status) => {
-            format!("the API server refuses it (403): {said}; grant it with a ClusterRole and a binding to our account")
+            format!("the API server refuses it (403): {log}; grant it with a ClusterRole and a binding to our account")
         }
-        403 => format!("the API server refuses it (403): {said}"),
+        403 => format!("the API server refuses it (403): {log}"),
         404 => "the API server does not know the kind (404): install its CRD (berth crds prints it)".to_owned(),
-        code => format!("the API server answers {code}: {said}"),
+        code => format!("the API server answers {code}: {log}"),
     }
 }
 
-/// Others say 403, too: quotas, policies, and a kind that is just being removed.
+/// Quotas, policies, and a kind that is just being removed also cause a 403.
 fn is_about_rights(status: &Status) -> bool {
     status.message.contains(" cannot ") && status.message.contains(" resource \"")
 }
@@ -27,30 +27,30 @@ fn is_about_rights(status: &Status) -> bool {
 mod tests {
     use super::*;
 
-    fn said(code: u16, message: &str) -> String {
-        words(&Status::failure(message, "Reason").with_code(code))
+    fn format_answer(code: u16, message: &str) -> String {
+        describe_status(&Status::failure(message, "Reason").with_code(code))
     }
 
     #[test]
     fn a_missing_right_is_to_be_granted() {
         let denied = r#"things.test is forbidden: User "u" cannot list resource "things" in API group "test" at the cluster scope"#;
-        let text = said(403, denied);
+        let text = format_answer(403, denied);
         assert!(text.ends_with("; grant it with a ClusterRole and a binding to our account"), "{text}");
         let removed =
             r#"things.test "a" is forbidden: create not allowed while custom resource definition is terminating"#;
-        assert_eq!(said(403, removed), format!("the API server refuses it (403): {removed}"));
+        assert_eq!(format_answer(403, removed), format!("the API server refuses it (403): {removed}"));
     }
 
     #[test]
-    fn other_answers_are_told_in_the_words_of_the_api_server() {
+    fn other_answers_are_reported_in_the_words_of_the_api_server() {
         let storage = "storage is (re)initializing";
-        assert_eq!(said(429, storage), "the API server answers 429: storage is (re)initializing");
-        assert_eq!(said(500, ""), "the API server answers 500: Reason");
+        assert_eq!(format_answer(429, storage), "the API server answers 429: storage is (re)initializing");
+        assert_eq!(format_answer(500, ""), "the API server answers 500: Reason");
         assert_eq!(
-            said(404, "404 page not found"),
+            format_answer(404, "404 page not found"),
             "the API server does not know the kind (404): install its CRD (berth crds prints it)"
         );
         let expired = "the API server does not accept our credentials (401): renew the token or the client certificate";
-        assert_eq!(said(401, "Unauthorized"), expired);
+        assert_eq!(format_answer(401, "Unauthorized"), expired);
     }
 }

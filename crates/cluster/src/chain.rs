@@ -1,5 +1,5 @@
-//! One line for an error and everything that caused it. Many libraries repeat the text of their source in their own
-//! text; the line says each thing once.
+//! Formats an error and its causes in one line, each text once, although many libraries repeat the text of their
+//! source.
 
 use std::error::Error;
 
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn says_each_thing_once_on_one_line() {
+    fn reports_each_thing_once_on_one_line() {
         let error = Failure::Outer(Box::new(Failure::Repeats(Box::new(Failure::Inner))));
         assert_eq!(chain(&error), "cannot list slots: request failed: connection refused");
     }

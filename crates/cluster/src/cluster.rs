@@ -8,7 +8,6 @@ use kube::Client;
 /// A Kubernetes API server and the way to it.
 #[derive(Clone)]
 pub struct Cluster {
-    /// How we call it.
     pub name: ClusterName,
     /// The client; it does not repeat anything on its own.
     pub client: Client,

@@ -1,11 +1,11 @@
-//! The clusters that this process works with: home, and the remotes in the order of the configuration.
+//! The clusters of this process: home, and the remotes in the order of the configuration.
 
 use std::sync::Arc;
 
 use berth_core::ClusterName;
 
 use crate::lease::fenced;
-use crate::turns::Turns;
+use crate::write_limiter::WriteLimiter;
 use crate::{Cluster, Fence};
 
 /// All clusters. Clones share them.
@@ -13,15 +13,15 @@ use crate::{Cluster, Fence};
 pub struct Clusters {
     home: Cluster,
     remotes: Arc<[Cluster]>,
-    turns: Turns,
+    write_limiter: WriteLimiter,
 }
 
 impl Clusters {
     /// These clusters. Their names differ: [`crate::Routes::names`] sees to it.
     pub fn new(home: Cluster, remotes: impl IntoIterator<Item = Cluster>) -> Self {
         let remotes: Arc<[Cluster]> = remotes.into_iter().collect();
-        let turns = Turns::at(remotes.iter().chain([&home]).map(|cluster| cluster.name.clone()));
-        Self { home, remotes, turns }
+        let write_limiter = WriteLimiter::at(remotes.iter().chain([&home]).map(|cluster| cluster.name.clone()));
+        Self { home, remotes, write_limiter }
     }
 
     /// The cluster that the process belongs to: its lease and everything that has no zone are there.
@@ -34,7 +34,6 @@ impl Clusters {
         self.remotes.iter()
     }
 
-    /// The cluster of that name.
     pub fn get(&self, name: &ClusterName) -> Option<&Cluster> {
         self.iter().find(|cluster| cluster.name == *name)
     }
@@ -45,12 +44,15 @@ impl Clusters {
             return self.clone();
         }
         let fenced = |Cluster { name, client }: &Cluster| Cluster { name: name.clone(), client: fenced(client, fence) };
-        Self { home: fenced(&self.home), remotes: self.remotes().map(fenced).collect(), turns: self.turns.clone() }
+        Self {
+            home: fenced(&self.home),
+            remotes: self.remotes().map(fenced).collect(),
+            write_limiter: self.write_limiter.clone(),
+        }
     }
 
-    /// Whose turn it is to write.
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.turns
+    pub(crate) fn write_limiter(&self) -> &WriteLimiter {
+        &self.write_limiter
     }
 
     /// All clusters: the remotes in the order of the configuration, then home.

@@ -1,6 +1,5 @@
-//! Names that several clusters have: objects that should be one, of which nobody knows which counts. It decides what is
-//! counted and told; reading goes on, and creating is refused by the writer. Which of the objects is served is decided
-//! by the controllers.
+//! Reports names that exist in several clusters. Reads go on, and the writer refuses to create such an object; the
+//! controllers decide which object is served.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,60 +12,54 @@ use crate::{Change, ConflictMetrics, Kind, ObjectKey, Store, gvk};
 /// More than this many at a time are counted instead of named.
 const NAMED: usize = 10;
 
-/// Counts and tells each name that more than one cluster of `store` has, once, and when that is over. To be called before
-/// anything is fed into the store.
+/// Counts and logs each name that exists in more than one cluster of `store`, once, and the end of the conflict. To be
+/// called before anything is fed into the store.
 pub fn watch_conflicts<K: Kind>(store: &Store<K>, metrics: Arc<ConflictMetrics>) {
     // Broken off on purpose: a store must not keep itself alive.
     let weak = store.downgrade();
     let conflicts = Conflicts { open: Mutex::default(), metrics };
     store.on_state(move |change| {
         if let Some(store) = weak.upgrade() {
-            conflicts.look(&store, change);
+            conflicts.check_name(&store, change);
         }
     });
 }
 
 struct Conflicts {
-    /// Names that were told.
     open: Mutex<BTreeSet<Arc<str>>>,
     metrics: Arc<ConflictMetrics>,
 }
 
 impl Conflicts {
-    fn look<K: Kind>(&self, store: &Store<K>, Change { key, .. }: &Change<K>) {
+    fn check_name<K: Kind>(&self, store: &Store<K>, Change { key, .. }: &Change<K>) {
         let holders = store.holders(&key.name);
         let mut open = self.open.lock();
         if holders.len() > 1 && open.insert(key.name.clone()) {
             self.metrics.count("list", &gvk::list_of::<K>());
-            told::<K>(key, &holders, open.len());
+            log_conflict::<K>(key, &holders, open.len());
         }
         if holders.len() < 2 && open.remove(&key.name) {
             let kind = gvk::printed(&gvk::gvk::<K>());
-            info!(kind, name = %key.name, "no two clusters have this name any more");
+            info!(kind, name = %key.name, "name conflict between clusters ended");
         }
     }
 }
 
-fn told<K: Kind>(key: &ObjectKey, holders: &[ObjectKey], open: usize) {
+fn log_conflict<K: Kind>(key: &ObjectKey, holders: &[ObjectKey], open: usize) {
     let (kind, name) = (gvk::printed(&gvk::gvk::<K>()), &key.name);
     let clusters = clusters(holders);
     if open <= NAMED {
         warn!(kind, %name, clusters, "several clusters have an object of this name; delete all but one");
     } else if open == NAMED + 1 {
-        warn!(
-            kind,
-            "several clusters have the same names; there are more than can be told here, the metric counts them"
-        );
+        warn!(kind, "further name conflicts between clusters are not logged; see the metric");
     }
 }
 
-/// The clusters of these objects, for people.
 pub(crate) fn clusters(keys: &[ObjectKey]) -> String {
     keys.iter().map(|key| key.cluster.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 impl ConflictMetrics {
-    /// One more name that several clusters have.
     pub(crate) fn count(&self, method: &str, gvk: &str) {
         self.name_conflicts.with_label_values(&[method, gvk]).inc();
     }
@@ -75,47 +68,47 @@ impl ConflictMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Said, Thing, applied, deleted, metrics, thing};
+    use crate::testing::{LogCapture, Thing, applied, deleted, metrics, thing};
 
     const LISTED: &str = r#"name_conflicts_total{gvk="test.berth/v1, Kind=ThingList",method="list"}"#;
 
-    fn scene() -> (Store<Thing>, berth_telemetry::metrics::Metrics, Said) {
+    fn scene() -> (Store<Thing>, berth_telemetry::metrics::Metrics, LogCapture) {
         let (registry, all) = metrics();
         let store = Store::new(&[]);
         watch_conflicts(&store, all.conflicts);
-        (store, registry, Said::listen())
+        (store, registry, LogCapture::listen())
     }
 
     #[test]
-    fn a_name_in_two_clusters_is_counted_and_told_once_and_told_when_it_is_over() {
-        let (store, registry, said) = scene();
+    fn a_name_in_two_clusters_is_counted_and_reported_once_and_reported_when_it_is_over() {
+        let (store, registry, log) = scene();
         let (a, b) = ("a".into(), "b".into());
         applied(&store, &a, thing("x", "1", 1));
         applied(&store, &a, thing("y", "2", 2));
-        assert!(said.take().is_empty());
+        assert!(log.take().is_empty());
         applied(&store, &b, thing("x", "3", 1));
         applied(&store, &b, thing("x", "3", 2));
         let warning = "WARN several clusters have an object of this name; delete all but one kind=\"test.berth/v1, \
                        Kind=Thing\" name=x clusters=\"a, b\"";
-        assert_eq!(said.take(), [warning]);
+        assert_eq!(log.take(), [warning]);
         deleted(&store, &a, thing("x", "1", 3));
-        let over = "INFO no two clusters have this name any more kind=\"test.berth/v1, Kind=Thing\" name=x";
-        assert_eq!(said.take(), [over]);
+        let over = "INFO name conflict between clusters ended kind=\"test.berth/v1, Kind=Thing\" name=x";
+        assert_eq!(log.take(), [over]);
         applied(&store, &a, thing("x", "4", 4));
-        assert_eq!(said.take().len(), 1, "and again");
+        assert_eq!(log.take().len(), 1, "and again");
         let text = registry.render();
         assert!(text.contains(&format!("{LISTED} 2")), "{text}");
     }
 
     #[test]
     fn a_cluster_that_was_copied_does_not_flood_the_log() {
-        let (store, registry, said) = scene();
+        let (store, registry, log) = scene();
         for number in 0..100 {
             let name = format!("x{number}");
             applied(&store, &"a".into(), thing(&name, "1", 1));
             applied(&store, &"b".into(), thing(&name, "2", 1));
         }
-        assert_eq!(said.take().len(), NAMED + 1);
+        assert_eq!(log.take().len(), NAMED + 1);
         assert!(registry.render().contains(&format!("{LISTED} 100")));
     }
 

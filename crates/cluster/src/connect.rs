@@ -1,6 +1,5 @@
-//! From a kubeconfig, or from inside a pod, to clients of the home cluster and of the remotes. It decides the time limits
-//! of connections and says in one line what is wrong when there is no way to the home cluster; whether a cluster is fit
-//! for us, and whether a remote answers at all, is decided in `preflight` and `fitness`.
+//! Connects to the home cluster and to the remotes, from a kubeconfig or from inside a pod, with time limits for
+//! connections. `preflight` and `cluster_health` check whether a cluster is usable.
 
 use std::io;
 use std::path::Path;
@@ -115,7 +114,8 @@ async fn greet(client: &Client, server: String) -> Result<(), ConnectError> {
     Err(ConnectError::Unreachable { server, reason })
 }
 
-// The way to a remote cluster: that of the home cluster with another URL and another root certificate. Whether anybody answers there is not asked.
+// The configuration of a remote cluster: that of the home cluster with another URL and another root certificate. It
+// does not connect to the cluster.
 
 /// A client for the remote at `index` of the configuration, with the credentials of `home`.
 fn cluster(home: &Config, index: usize, remote: &Remote, name: ClusterName) -> Result<Cluster, ConnectError> {
@@ -123,7 +123,7 @@ fn cluster(home: &Config, index: usize, remote: &Remote, name: ClusterName) -> R
     let mut config = home.clone();
     config.cluster_url = remote.host.parse().map_err(|error| wrong("host", format!("is not a URL: {error}")))?;
     config.accept_invalid_certs = remote.insecure_skip_tls_verify;
-    // The name that the certificate of the home cluster has says nothing about this one.
+    // The name in the certificate of the home cluster does not apply to this one.
     config.tls_server_name = None;
     let own_root = remote.ca_cert.as_deref().filter(|_| !remote.insecure_skip_tls_verify);
     if let Some(pem) = own_root {
@@ -135,7 +135,6 @@ fn cluster(home: &Config, index: usize, remote: &Remote, name: ClusterName) -> R
     Ok(Cluster { name, client })
 }
 
-/// The certificates of a PEM text.
 fn certificates(text: &str) -> Result<Vec<Vec<u8>>, String> {
     let blocks = pem::parse_many(text).map_err(|error| format!("is not PEM: {error}"))?;
     let certificates = blocks.into_iter().filter(|block| block.tag() == "CERTIFICATE").map(pem::Pem::into_contents);

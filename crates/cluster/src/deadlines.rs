@@ -5,7 +5,6 @@ use std::time::Duration;
 /// How long a write may take before its outcome counts as unknown.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(4);
 
-/// How long a read may take.
 pub(crate) const READ_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The API server ends a watch after this time, and we begin the next one where it ended. A connection that has died

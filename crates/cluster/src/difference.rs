@@ -1,5 +1,5 @@
-//! The merge patch that turns one JSON value into another (RFC 7386). Only what differs is sent, so fields that our
-//! types do not know stay, and two writers of different keys do not undo each other.
+//! The merge patch that turns one JSON value into another (RFC 7386). Only differences are sent, so unknown fields stay
+//! and writers of different keys do not overwrite each other.
 
 use serde_json::{Map, Value};
 
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(difference(&json!({ "status": { "host": "h" } }), &json!({})), Some(json!({ "status": null })));
     }
 
-    /// RFC 7386, section 2.
+    /// The reference algorithm of RFC 7386.
     fn merged(target: Value, patch: &Value) -> Value {
         let Value::Object(patch) = patch else { return patch.clone() };
         let mut target = match target {

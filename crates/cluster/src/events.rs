@@ -1,5 +1,5 @@
-//! Kubernetes events for people who run `kubectl describe`. It decides that telling must never hold up or fail what is
-//! told about: a bounded queue, one write at a time with a deadline, and losses that are counted.
+//! Publishes Kubernetes events. Publishing never delays or fails the work that is reported: the queue is bounded, each
+//! write has a deadline, and losses are counted.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,29 +20,24 @@ use crate::{Clusters, EventMetrics, Fence, chain};
 const QUEUE: usize = 1024;
 /// After `stop`, what waits is published as long as this lasts.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Limits of the API.
 const LONGEST_NOTE: usize = 1024;
 const LONGEST_WORD: usize = 128;
 
 /// How much an event matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// Things go their way.
     Normal,
-    /// Somebody may want to look.
     Warning,
 }
 
-/// Something that happened to an object, for people.
+/// Something that happened to an object, for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// How much it matters.
     pub kind: EventKind,
     /// Why, one word in `PascalCase`: the reason of a condition, where there is one.
     pub reason: String,
-    /// What was done or tried, one word in `PascalCase`.
+    /// The action, one word in `PascalCase`.
     pub action: String,
-    /// What happened, in words.
     pub note: String,
 }
 
@@ -63,8 +58,8 @@ struct Waiting {
 }
 
 impl Events {
-    /// A publisher, and the work behind it, which runs until `stop`. `instance` tells the processes of one installation
-    /// apart, for example the name of the pod.
+    /// A publisher, and its worker, which runs until `stop`. `instance` identifies the process within the installation,
+    /// for example the name of the pod.
     pub fn new(
         clusters: &Clusters,
         instance: Option<String>,
@@ -79,8 +74,8 @@ impl Events {
         (Self { queue, metrics, fence: Fence::open() }, publisher.work(waiting, stop))
     }
 
-    /// The same publisher, which publishes only while the fence is open: what a process says that does not lead any more,
-    /// the next leader says again or knows better.
+    /// The same publisher, which publishes only while the fence is open: the next leader publishes the events that a
+    /// process which lost the lease would publish.
     #[must_use]
     pub fn fenced(self, fence: Fence) -> Self {
         Self { fence, ..self }
@@ -92,7 +87,7 @@ impl Events {
         let waiting = Waiting { fence: self.fence.clone(), cluster: cluster.clone(), object: object.clone(), event };
         if let Err(error) = self.queue.try_send(waiting) {
             self.metrics.dropped.with_label_values(&["queue_full"]).inc();
-            debug!(error = %error, "an event is not published");
+            debug!(error = %error, "event not published");
         }
     }
 }
@@ -120,7 +115,7 @@ impl Publisher {
         }
     }
 
-    /// The next event; after `stop` only what is waiting already.
+    /// The next event; after `stop` only events that are already waiting.
     async fn next(&self, waiting: &mut mpsc::Receiver<Waiting>, stop: &CancellationToken) -> Option<Waiting> {
         tokio::select! {
             biased;
@@ -149,7 +144,7 @@ impl Publisher {
 
     fn dropped(&self, cause: &str, object: &ObjectReference, why: &str) {
         self.metrics.dropped.with_label_values(&[cause]).inc();
-        debug!(object = object.name, error = why, "an event is not published");
+        debug!(object = object.name, error = why, "event not published");
     }
 }
 
@@ -190,7 +185,7 @@ mod tests {
         ObjectReference { kind: Some("Thing".to_owned()), name: Some("a".to_owned()), ..ObjectReference::default() }
     }
 
-    /// Publishes the notes, stops, and gives the requests and the losses.
+    /// Publishes the notes, stops, and returns the requests and the losses.
     async fn published(
         notes: &[&str],
         reply: impl Fn(&Request) -> Reply + Send + Sync + 'static,
@@ -246,11 +241,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_queue_is_bounded_and_the_end_does_not_wait_for_a_hanging_server() {
-        let began = tokio::time::Instant::now();
+        let started_at = tokio::time::Instant::now();
         let notes = vec!["placed"; QUEUE + 3];
         let (_, losses) = published(&notes, |_| Reply::Hang).await;
         assert!(losses.contains(r#"berth_events_dropped_total{cause="queue_full"} 3"#), "{losses}");
-        assert!(began.elapsed() <= LAST_WORDS + Duration::from_millis(10));
+        assert!(started_at.elapsed() <= LAST_WORDS + Duration::from_millis(10));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Tracks since when a condition has held for each of many keys: from when this process first saw it. A restart begins anew, because
-//! nobody watched in between.
+//! Tracks since when a condition has held for each of many keys, as far as this process has observed it. After a
+//! restart the time starts again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,15 +19,15 @@ impl Reading for Instant {
     }
 }
 
-/// A clock that stands still at times, such as [`crate::Complete::followed_time`].
+/// A clock that stops at times, such as [`crate::CompleteStore::synced_time`].
 impl Reading for Duration {
     fn since(self, earlier: Self) -> Duration {
         self.saturating_sub(earlier)
     }
 }
 
-/// The keys for which a condition holds, with the reading of the clock when it was first seen. Whoever notes a key also forgets it,
-/// so the map stays as small as its subject.
+/// The keys for which a condition holds, with the reading of the clock when it was first seen. Callers also remove the
+/// keys that they add, so the map stays as small as its subject.
 #[derive(Debug)]
 pub struct FirstSeen<K, T = Instant> {
     since: Mutex<BTreeMap<K, T>>,
@@ -65,7 +65,6 @@ impl<K: Ord + Clone, T: Reading> FirstSeen<K, T> {
         self.since.lock().retain(|key, _| passes(key));
     }
 
-    /// The keys for which it holds, ascending.
     pub fn keys(&self) -> Vec<K> {
         self.since.lock().keys().cloned().collect()
     }
@@ -88,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_says_whether_it_held_before() {
-        let (told, at) = (FirstSeen::default(), Duration::from_secs);
-        assert!(!told.restart(&1, at(10)));
-        assert!(told.restart(&1, at(20)));
-        assert_eq!(told.held_for(&1, at(25)), Some(at(5)));
-        told.retain(|key| *key != 1);
-        assert_eq!(told.keys(), [0; 0]);
+    fn a_restart_reports_whether_it_held_before() {
+        let (reported, at) = (FirstSeen::default(), Duration::from_secs);
+        assert!(!reported.restart(&1, at(10)));
+        assert!(reported.restart(&1, at(20)));
+        assert_eq!(reported.held_for(&1, at(25)), Some(at(5)));
+        reported.retain(|key| *key != 1);
+        assert_eq!(reported.keys(), [0; 0]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,5 @@
-//! The flavor groups, read from the Knowledge object `flavor-groups` once per version and shared. It decides which of
-//! them count: the newest readable ones, and while a newer version is unreadable the last good ones, with the reason and
-//! the time since when. What to do about their age is decided by those who ask.
+//! The flavor groups, read from the Knowledge object `flavor-groups` once per version. While a newer version is
+//! unreadable, the last readable one is kept with the reason and its age.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::{Class, Classified, Completeness, Malformed, ObjectKey, Store};
+use crate::{Classified, Completeness, ErrorClass, InvalidEntry, ObjectKey, Store};
 
 /// Why the flavor groups cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -22,24 +21,23 @@ pub enum FlavorGroupsError {
     /// The object is missing or does not decode.
     #[error("failed to get flavor groups knowledge: {0}")]
     Missing(String),
-    /// It says of itself that it is not ready.
+    /// Its condition is that it is not ready.
     #[error("flavor groups knowledge is not ready")]
     NotReady,
-    /// Its content is not what it should be.
+    /// Its content is invalid.
     #[error(transparent)]
     Unreadable(#[from] FlavorError),
 }
 
 impl Classified for FlavorGroupsError {
-    fn class(&self) -> Class {
-        Class::Later
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Transient
     }
 }
 
 /// The flavor groups that count at the moment.
 #[derive(Clone, Debug)]
 pub struct KnownFlavorGroups {
-    /// The groups.
     pub groups: Arc<FlavorGroups>,
     /// Set while they are not those of the newest version.
     pub outdated: Option<Outdated>,
@@ -48,13 +46,11 @@ pub struct KnownFlavorGroups {
 /// Why older flavor groups count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outdated {
-    /// What is wrong with the newest version.
     pub error: FlavorGroupsError,
-    /// For how long we have known.
     pub age: Duration,
 }
 
-/// Gives the flavor groups to everybody. Clones share what was read.
+/// Provides the flavor groups. Clones share the last read.
 #[derive(Clone)]
 pub struct FlavorGroupsCache {
     store: Store<Knowledge>,
@@ -64,11 +60,9 @@ pub struct FlavorGroupsCache {
 
 #[derive(Default)]
 struct State {
-    /// The version that was read last, and what came of it.
+    /// The version that was read last, and the result.
     read: Option<(String, Result<(), FlavorGroupsError>)>,
-    /// The last good ones.
     groups: Option<Arc<FlavorGroups>>,
-    /// Since when the newest version is unreadable.
     outdated_since: Option<Instant>,
 }
 
@@ -79,7 +73,6 @@ impl FlavorGroupsCache {
         Self { store, key, state: Arc::default() }
     }
 
-    /// Where they are read from.
     pub fn store(&self) -> &Store<Knowledge> {
         &self.store
     }
@@ -100,8 +93,8 @@ impl FlavorGroupsCache {
 
     /// Reads the newest version unless it was the last one that was read.
     fn newest(&self, state: &mut State) -> Result<(), FlavorGroupsError> {
-        if let Some(malformed) = self.malformed() {
-            return Err(FlavorGroupsError::Missing(malformed.error.to_string()));
+        if let Some(invalid_entry) = self.invalid_entry() {
+            return Err(FlavorGroupsError::Missing(invalid_entry.error.to_string()));
         }
         let knowledge = self.store.get(&self.key).ok_or_else(|| self.missing())?;
         let version = format!("{:?}/{:?}", knowledge.metadata.uid, knowledge.metadata.resource_version);
@@ -110,7 +103,7 @@ impl FlavorGroupsCache {
             _ => {
                 let outcome = content(&knowledge).map(|parsed| state.groups = Some(accepted(parsed)));
                 if let Err(error) = &outcome {
-                    warn!(object = %self.key, error = %error, "the flavor groups cannot be read; the last good ones stay");
+                    warn!(object = %self.key, error = %error, "flavor groups cannot be decoded; keeping the last valid ones");
                 }
                 state.read = Some((version, outcome.clone()));
                 outcome
@@ -118,8 +111,8 @@ impl FlavorGroupsCache {
         }
     }
 
-    fn malformed(&self) -> Option<Malformed> {
-        self.store.malformed().into_iter().find(|malformed| malformed.key == self.key)
+    fn invalid_entry(&self) -> Option<InvalidEntry> {
+        self.store.invalid_entries().into_iter().find(|invalid_entry| invalid_entry.key == self.key)
     }
 
     fn missing(&self) -> FlavorGroupsError {
@@ -142,7 +135,7 @@ fn content(knowledge: &Knowledge) -> Result<Parsed, FlavorGroupsError> {
 
 fn accepted(parsed: Parsed) -> Arc<FlavorGroups> {
     for reason in &parsed.skipped {
-        warn!(reason, "a flavor group is left out");
+        warn!(reason, "flavor group ignored");
     }
     Arc::new(parsed.groups)
 }
@@ -152,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Guarded;
+    use crate::DecodeGuard;
 
     fn knowledge(version: u32, ready: &str, raw: &Value) -> Value {
         json!({
@@ -179,7 +172,7 @@ mod tests {
     }
 
     fn apply(store: &Store<Knowledge>, object: Value) {
-        let object: Guarded<Knowledge> = serde_json::from_value(object).unwrap();
+        let object: DecodeGuard<Knowledge> = serde_json::from_value(object).unwrap();
         store.applied(&ClusterName::home(), object);
     }
 
@@ -216,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_12_2_errors_of_the_flavor_groups() {
+    fn errors_of_the_flavor_groups() {
         let store = Store::new(&[]);
         let error = |cache: &FlavorGroupsCache| cache.get().unwrap_err().to_string();
         assert_eq!(

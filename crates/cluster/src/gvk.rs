@@ -1,5 +1,4 @@
-//! A kind as routing, texts and metrics name it. It decides how a kind is printed; which kinds there are is decided by
-//! the types and the configuration.
+//! How a kind is printed in routing, messages and metrics.
 
 use berth_telemetry::config;
 
@@ -19,7 +18,7 @@ pub(crate) fn list_of<K: Kind>() -> String {
     format!("{}List", printed(&gvk::<K>()))
 }
 
-/// `<group>/<version>, Kind=<Kind>`; nothing stands before the slash for the core group.
+/// `<group>/<version>, Kind=<Kind>`; the core group is empty.
 pub(crate) fn printed(config::Kind { group, version, kind }: &config::Kind) -> String {
     format!("{group}/{version}, Kind={kind}")
 }
@@ -30,7 +29,7 @@ mod tests {
     use crate::testing::Thing;
 
     #[test]
-    fn kinds_are_printed_as_document_11_section_9_4_says() {
+    fn kinds_are_printed_with_group_version_and_kind() {
         assert_eq!(printed(&gvk::<Thing>()), "test.berth/v1, Kind=Thing");
         assert_eq!(printed(&config::Kind::parse("v1/Secret").unwrap()), "/v1, Kind=Secret");
     }

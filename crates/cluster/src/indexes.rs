@@ -1,5 +1,4 @@
-//! The indexes of document 10 section 11 over our kinds: by commitment, project, VM and host. A controller makes its
-//! store with the list of the kind and asks with the single constants.
+//! The indexes over our kinds: by commitment, project, VM and host.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +8,16 @@ use berth_crds::{
 
 use crate::Index;
 
-/// Commitments by `spec.commitmentUUID`.
 pub const COMMITMENT_BY_UUID: Index<CommittedResource> =
     Index { name: "commitment", keys: |commitment| vec![commitment.spec.commitment_uuid.clone()] };
 
-/// Commitments by `spec.projectID`.
 pub const COMMITMENT_BY_PROJECT: Index<CommittedResource> =
     Index { name: "project", keys: |commitment| vec![commitment.spec.project_id.clone()] };
 
 /// Commitments of cores by where they want them and where they were accepted ([`place`]).
 pub const COMMITMENT_BY_CORES: Index<CommittedResource> = Index { name: "cores", keys: places_of };
 
-/// FlavorGroupCapacity objects by what they are about ([`place`]).
+/// FlavorGroupCapacity objects by group and zone ([`place`]).
 pub const CAPACITY_BY_PLACE: Index<FlavorGroupCapacity> =
     Index { name: "place", keys: |object| vec![place(&object.spec.flavor_group, &object.spec.availability_zone)] };
 
@@ -33,24 +30,20 @@ pub const RESERVATION_BY_VM: Index<Reservation> = Index { name: "vm", keys: vms_
 /// Reservations of every type by the hosts that they are on: `spec.targetHost` and `status.host`.
 pub const RESERVATION_BY_HOST: Index<Reservation> = Index { name: "host", keys: hosts_of };
 
-/// In-flight reservations by the VM that they hold room for: `spec.inFlightReservation.vmID`.
+/// In-flight reservations by the VM that they hold free capacity for: `spec.inFlightReservation.vmID`.
 pub const RESERVATION_BY_FLIGHT: Index<Reservation> = Index { name: "flight", keys: flight_of };
 
 /// Hosts by the VMs that run on them: the ids in `status.instances`.
 pub const HYPERVISOR_BY_VM: Index<Hypervisor> = Index { name: "vm", keys: instances_of };
 
-/// All indexes of CommittedResource.
 pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] =
     &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT, COMMITMENT_BY_CORES];
 
-/// All indexes of FlavorGroupCapacity.
 pub const CAPACITY_INDEXES: &[Index<FlavorGroupCapacity>] = &[CAPACITY_BY_PLACE];
 
-/// All indexes of Reservation.
 pub const RESERVATION_INDEXES: &[Index<Reservation>] =
     &[RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM, RESERVATION_BY_HOST, RESERVATION_BY_FLIGHT];
 
-/// All indexes of Hypervisor.
 pub const HYPERVISOR_INDEXES: &[Index<Hypervisor>] = &[HYPERVISOR_BY_VM];
 
 /// The value of a flavor group in a zone.

@@ -1,22 +1,19 @@
-//! The key of an object: its cluster and its name. All kinds that Berth reads and writes are cluster scoped, so there
-//! is no namespace; equal names in two clusters are two objects.
+//! The key of an object: cluster and name. All kinds that Berth reads and writes are cluster scoped; equal names in two
+//! clusters are two objects.
 
 use std::fmt;
 use std::sync::Arc;
 
 use berth_core::{ClusterName, SlotKey};
 
-/// Where an object lives and what it is called. Orders by cluster, then by name.
+/// The cluster and the name of an object. Orders by cluster, then by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObjectKey {
-    /// The cluster that holds the object.
     pub cluster: ClusterName,
-    /// `metadata.name`.
     pub name: Arc<str>,
 }
 
 impl ObjectKey {
-    /// The object `name` of `cluster`.
     pub fn new(cluster: ClusterName, name: impl Into<Arc<str>>) -> Self {
         Self { cluster, name: name.into() }
     }

@@ -1,5 +1,4 @@
-//! What a type must offer to be kept in a store and written: the custom resource types of `berth-crds` do, and so does
-//! any other cluster scoped resource with typed fields.
+//! The requirements of types that are stored and written.
 
 use std::fmt::Debug;
 
@@ -33,7 +32,7 @@ impl<K> Kind for K where
 {
 }
 
-/// The name of the kind as people know it, for example `Reservation`: in logs, texts and metrics.
+/// The name of the kind, for example `Reservation`, for logs, texts and metrics.
 pub fn kind_name<K: Kind>() -> String {
     K::kind(&()).into_owned()
 }

@@ -1,5 +1,5 @@
-//! Runs the controllers of a process. It decides which queue they have, when they begin, and how they end; what a controller
-//! watches and does is declared by its [`Reconciler`].
+//! Runs the controllers of a process: which queue they use, when they start, and how they end. A [`Reconciler`]
+//! declares what a controller watches and does.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -39,7 +39,7 @@ pub type Work = (Cow<'static, str>, BoxFuture<'static, ()>);
 pub enum Queue {
     /// kube-runtime's `Controller`; keys in the order of their requests.
     Kube,
-    /// As somebody picks, for each controller: for simulations.
+    /// As a test picks, for each controller: for simulations.
     #[cfg(any(test, feature = "testing"))]
     Seeded(Box<dyn FnMut() -> Pick + Send>),
 }
@@ -56,7 +56,6 @@ enum ControllerQueue {
 pub enum Scope {
     /// Only the one that leads.
     Leader,
-    /// All of them, from the start.
     EveryReplica,
 }
 
@@ -65,7 +64,6 @@ pub enum Scope {
 pub struct Options {
     /// How many keys are reconciled at the same time; at least one.
     pub concurrency: u16,
-    /// The back-off after failures.
     pub retry: Retry,
 }
 
@@ -87,14 +85,13 @@ pub struct Manager {
     before_first: Vec<BoxFuture<'static, ()>>,
 }
 
-/// A controller that becomes work when it is known what it waits for and when it stops.
+/// A controller that becomes work when its barrier and its stop are known.
 type Prepared = (Cow<'static, str>, Box<dyn FnOnce(Barrier, CancellationToken) -> BoxFuture<'static, ()> + Send>);
 
-/// What must have been done before any key is taken.
+/// Must be complete before any key is taken.
 type Barrier = Shared<BoxFuture<'static, ()>>;
 
 impl Manager {
-    /// A manager without controllers.
     pub fn new(metrics: Arc<ControllerMetrics>, queue: Queue) -> Self {
         let (controllers, replica, leader, before_first) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { metrics, queue, around: Arc::new(|run| run), controllers, replica, leader, before_first }
@@ -127,7 +124,7 @@ impl Manager {
         self.controllers.push((name.into(), Box::new(|before, stop| controller.work(before, stop).boxed())));
     }
 
-    /// Adds work that is no reconciler. It goes on until the process stops.
+    /// Adds work that is not a reconciler. It continues until the process stops.
     pub fn add_source(
         &mut self,
         name: impl Into<Cow<'static, str>>,
@@ -141,17 +138,17 @@ impl Manager {
         works.push((name.into(), work.boxed()));
     }
 
-    /// Adds what must have been done before any key is reconciled, on the replica that has begun to lead.
+    /// Adds work that must be complete before any key is reconciled, on a replica that has become leader.
     pub fn before_first(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         self.before_first.push(work.boxed());
     }
 
-    /// The work of every replica, to be begun at the start of the process.
+    /// The work of every replica, to be started with the process.
     pub fn replica_work(&mut self) -> Vec<Work> {
         std::mem::take(&mut self.replica)
     }
 
-    /// The work of the replica that leads, to be begun when its stores are synced. It ends within five seconds after `stop`.
+    /// The work of the leader, to be started when its stores are synced. It ends within five seconds after `stop`.
     pub fn leader_work(self, stop: &CancellationToken) -> Vec<Work> {
         let before: Barrier = join_all(self.before_first).map(drop).boxed().shared();
         let controllers = self.controllers.into_iter();

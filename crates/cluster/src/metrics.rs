@@ -1,5 +1,5 @@
-//! The metrics of this crate, declared once and handed down. Labels are kinds, clusters, controllers and closed sets of
-//! outcomes, never names of objects.
+//! The metrics of this crate. Labels are kinds, clusters, controllers and closed sets of outcomes, never names of
+//! objects.
 
 use std::sync::Arc;
 
@@ -13,28 +13,28 @@ use crate::watch::Credentials;
 const SECONDS: &[f64] = &[0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 20.0, 60.0];
 
 declare_metrics! {
-    /// What controllers count.
+    /// Metrics of controllers.
     pub struct ControllerMetrics {
         pub(crate) runs: IntCounterVec["controller", "outcome"], "berth_controller_runs_total",
-            "Looks at an object, by outcome: done, again (another look was ordered) or failed.";
+            "Reconciliations, by outcome: done, requeued or failed.";
         pub(crate) failures: IntCounterVec["controller", "class"], "berth_controller_failures_total",
-            "Failed looks, by class: soon (decided on old facts), later (something does not answer), user (somebody must act).";
+            "Failed reconciliations, by class: conflict (decided on outdated facts), transient (something did not answer), permanent (a user must act).";
         pub(crate) duration: HistogramVec["controller"] in SECONDS, "berth_controller_run_duration_seconds",
-            "Duration of a look at an object in seconds.";
+            "Duration of reconciliations in seconds.";
         pub(crate) backing_off: IntGaugeVec["controller"], "berth_controller_backing_off_objects",
-            "Objects whose last look failed.";
+            "Objects whose last reconciliation failed.";
     }
 }
 
 declare_metrics! {
-    /// What is shown of stores and their watches.
+    /// Metrics of stores and their watches.
     pub(crate) struct StoreSeries {
         pub(crate) objects: IntGaugeVec["kind", "cluster"], "berth_store_objects",
             "Readable objects in the store.";
-        pub(crate) malformed: IntGaugeVec["kind", "cluster"], "berth_store_malformed_objects",
+        pub(crate) invalid_entry: IntGaugeVec["kind", "cluster"], "berth_store_invalid_objects",
             "Objects whose newest state does not decode.";
         pub(crate) complete: IntGaugeVec["kind", "cluster"], "berth_store_complete",
-            "1 if the store shows all objects of the cluster, 0 if it is not synced, its watch fails or objects are malformed.";
+            "1 if the store shows all objects of the cluster, 0 if it is not synced, its watch fails or objects are invalid.";
         pub(crate) watch_failures: IntCounterVec["kind", "cluster"], "berth_watch_failures_total",
             "Failed lists and watches.";
         pub(crate) in_doubt: IntGaugeVec["kind"], "berth_writes_in_doubt",
@@ -45,15 +45,15 @@ declare_metrics! {
 }
 
 declare_metrics! {
-    /// What is shown of clusters.
-    pub struct FitnessMetrics {
-        pub(crate) fit: IntGaugeVec["cluster"], "berth_cluster_fit",
+    /// Metrics of clusters.
+    pub struct ClusterHealthMetrics {
+        pub(crate) healthy: IntGaugeVec["cluster"], "berth_cluster_healthy",
             "1 if the cluster answers and has the version, kinds and rights that we need, 0 if not.";
     }
 }
 
 declare_metrics! {
-    /// What is counted of names that several clusters have.
+    /// Metrics of names that exist in several clusters.
     pub struct ConflictMetrics {
         pub(crate) name_conflicts: IntCounterVec["method", "gvk"], "cortex_multicluster_cross_cluster_name_conflicts_total",
             "Names met in more than one cluster, by method: list (seen by watches) or create (a create was refused).";
@@ -61,7 +61,7 @@ declare_metrics! {
 }
 
 declare_metrics! {
-    /// What is counted of writes, besides names that several clusters have.
+    /// Metrics of writes, besides names that exist in several clusters.
     pub(crate) struct WriteSeries {
         pub(crate) writes: IntCounterVec["kind", "verb", "outcome"], "berth_writes_total",
             "Writes by outcome: ok, gone, conflict, exists, refused, unavailable, unknown, not_leader.";
@@ -69,7 +69,7 @@ declare_metrics! {
 }
 
 declare_metrics! {
-    /// What the publisher of events counts.
+    /// Metrics of the publisher of events.
     pub struct EventMetrics {
         pub(crate) dropped: IntCounterVec["cause"], "berth_events_dropped_total",
             "Kubernetes events that were not published: queue_full, failed or not_leader.";
@@ -77,17 +77,17 @@ declare_metrics! {
 }
 
 declare_metrics! {
-    /// What the brake counts.
-    pub struct BrakeMetrics {
-        pub(crate) engaged: IntGaugeVec["zone"], "berth_brake_engaged",
-            "1 while the brake holds back a plan for slots of the zone.";
-        pub(crate) stopped: IntCounterVec["zone"], "berth_brake_stopped_total",
-            "Plans that the brake has stopped, each once until it goes on or is given up.";
+    /// The metrics of the disruption limit.
+    pub struct DisruptionLimitMetrics {
+        pub(crate) engaged: IntGaugeVec["zone"], "berth_disruption_limit_reached",
+            "1 while the disruption limit holds back a plan for slots of the zone.";
+        pub(crate) stopped: IntCounterVec["zone"], "berth_disruption_limit_stopped_total",
+            "Plans that the disruption limit has stopped, each counted once until it continues or is given up.";
     }
 }
 
 declare_metrics! {
-    /// What the election of a leader shows.
+    /// Metrics of the leader election.
     pub struct LeaseMetrics {
         leader: IntGaugeVec[], "berth_leader",
             "1 while this process leads, 0 while it does not.";
@@ -99,32 +99,24 @@ declare_metrics! {
 /// Everything that this crate counts.
 #[derive(Clone, Debug)]
 pub struct ClusterMetrics {
-    /// For [`crate::Manager`].
     pub controllers: Arc<ControllerMetrics>,
-    /// For [`crate::feed`].
     pub stores: Arc<StoreMetrics>,
-    /// For [`crate::Writer`].
     pub writes: Arc<WriteMetrics>,
-    /// For [`crate::Events`].
     pub events: Arc<EventMetrics>,
-    /// For [`crate::Fitness`].
-    pub fitness: Arc<FitnessMetrics>,
-    /// For [`crate::watch_conflicts`].
+    pub cluster_health: Arc<ClusterHealthMetrics>,
     pub conflicts: Arc<ConflictMetrics>,
-    /// For [`crate::Brake`].
-    pub brake: Arc<BrakeMetrics>,
-    /// For [`crate::Election`].
+    pub disruption_limit: Arc<DisruptionLimitMetrics>,
     pub lease: Arc<LeaseMetrics>,
 }
 
-/// What is shown of stores and their watches.
+/// Metrics of stores and their watches.
 #[derive(Debug)]
 pub struct StoreMetrics {
     pub(crate) series: StoreSeries,
     pub(crate) credentials: Credentials,
 }
 
-/// What writers count.
+/// Metrics of writers.
 #[derive(Debug)]
 pub struct WriteMetrics {
     pub(crate) writes: IntCounterVec,
@@ -132,7 +124,7 @@ pub struct WriteMetrics {
 }
 
 impl LeaseMetrics {
-    /// Shows whether this process leads. The election does it; only a process without one has to.
+    /// Shows whether this process leads. The election calls it; a process without an election must call it itself.
     pub fn leads(&self, leads: bool) {
         self.leader.with_label_values::<&str>(&[]).set(i64::from(leads));
     }
@@ -156,9 +148,9 @@ impl ClusterMetrics {
                 conflicts: conflicts.clone(),
             }),
             events: Arc::new(EventMetrics::register(metrics)?),
-            fitness: Arc::new(FitnessMetrics::register(metrics)?),
+            cluster_health: Arc::new(ClusterHealthMetrics::register(metrics)?),
             conflicts,
-            brake: Arc::new(BrakeMetrics::register(metrics)?),
+            disruption_limit: Arc::new(DisruptionLimitMetrics::register(metrics)?),
             lease: Arc::new(LeaseMetrics::register(metrics)?),
         })
     }

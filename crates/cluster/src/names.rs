@@ -1,5 +1,5 @@
-//! What remote clusters are called: the configuration gives them no names, but people, logs and metrics need them. It
-//! decides names that stay the same as long as the configuration does, and never two alike.
+//! Names of remote clusters for users, logs and metrics. They are unique and stay the same while the configuration
+//! does.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use berth_telemetry::config::{ApiServers, Remote};
 use http::Uri;
 
 /// The names of the remotes, in the order of the configuration: the zone of a remote, if no other one has it, else the
-/// host and port of its URL. What would occur twice, or be `home`, gets a number.
+/// host and port of its URL. A name that would occur twice, or be `home`, gets a number.
 pub(crate) fn names(servers: &ApiServers) -> Vec<ClusterName> {
     let mut taken = BTreeSet::from([ClusterName::home()]);
     let mut name = |remote| unique(&wanted(remote, &servers.remotes), &mut taken);
@@ -20,7 +20,6 @@ fn wanted(remote: &Remote, all: &[Remote]) -> String {
     remote.zone().filter(mine).map_or_else(|| address(&remote.host), str::to_owned)
 }
 
-/// Host and port of a URL.
 fn address(url: &str) -> String {
     let uri: Option<Uri> = url.parse().ok();
     let host = |uri: &Uri| Some((uri.host()?.to_owned(), uri.port_u16()));

@@ -1,5 +1,5 @@
-//! Whether a cluster is fit for us: the version of its API server, the kinds that we need, the rights that we have. It
-//! reports everything that is missing at once, each in one line that says what to do.
+//! Checks whether a cluster is usable: version, kinds and rights. All problems are reported at once, each in one line
+//! with the action that it requires.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -19,31 +19,22 @@ use crate::{Cluster, Kind, chain};
 /// The oldest API server that knows all that our CRDs use.
 const OLDEST: (u32, u32) = (1, 31);
 
-/// Questions that are asked at the same time.
+/// The number of concurrent requests.
 const AT_ONCE: usize = 8;
 
-/// What may be done with a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Verb {
-    /// Read one object.
     Get,
-    /// Read all objects.
     List,
-    /// Follow changes.
     Watch,
-    /// Create objects.
     Create,
-    /// Replace objects.
     Update,
-    /// Change parts of objects.
     Patch,
-    /// Delete objects.
     Delete,
 }
 
 impl Verb {
-    /// Reading a kind as stores do.
     pub const READ: &'static [Self] = &[Self::Get, Self::List, Self::Watch];
 
     /// Whether a rule that names objects can allow it: an object that is to be created has no name yet when RBAC decides.
@@ -51,7 +42,6 @@ impl Verb {
         self != Self::Create
     }
 
-    /// As RBAC writes it.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -72,7 +62,6 @@ impl Resource {
         Self { group, version, plural, subresource: None }
     }
 
-    /// That of the objects of a kind.
     pub(crate) fn of<K: Kind>() -> Self {
         Self::new(&K::group(&()), &K::version(&()), &K::plural(&()))
     }
@@ -92,7 +81,7 @@ impl Resource {
     }
 }
 
-/// A resource that must be served, and what we must be allowed to do with it.
+/// A resource that must be served, and the required rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     pub(crate) resource: Resource,
@@ -104,12 +93,10 @@ pub struct Need {
 }
 
 impl Need {
-    /// Objects of a kind.
     pub fn kind<K: Kind>(verbs: &[Verb]) -> Self {
         Self::new(Resource::of::<K>(), None, verbs)
     }
 
-    /// The status of objects of a kind.
     pub fn status<K: Kind>(verbs: &[Verb]) -> Self {
         Self::new(Resource::status_of::<K>(), None, verbs)
     }
@@ -134,81 +121,45 @@ impl Need {
 /// Something that a cluster lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Preflight {
-    /// The API server is too old.
     #[error("cluster {cluster}: the API server has version {found}; upgrade it to {}.{} or newer", OLDEST.0, OLDEST.1)]
-    Version {
-        /// Which cluster.
-        cluster: ClusterName,
-        /// What it has.
-        found: String,
-    },
-    /// A resource is not served.
+    Version { cluster: ClusterName, found: String },
     #[error("cluster {cluster}: {resource} of {group_version} is not served; install its CRD (berth crds prints it)")]
-    NotServed {
-        /// Which cluster.
-        cluster: ClusterName,
-        /// API group and version.
-        group_version: String,
-        /// The resource.
-        resource: String,
-    },
-    /// A right is missing.
+    NotServed { cluster: ClusterName, group_version: String, resource: String },
     #[error(
         "cluster {cluster}: we may not {verbs} {resource}{names}{place}; grant it with a {role} and a binding to our account"
     )]
     NotAllowed {
-        /// Which cluster.
         cluster: ClusterName,
-        /// What is not allowed, separated by commas.
         verbs: String,
-        /// The resource, with its group.
         resource: String,
-        /// The objects that are meant, as they stand in the text; empty: all of them.
+        /// The names of the objects, as rendered in the text; empty for all of them.
         names: String,
-        /// The namespace, as it stands in the text.
+        /// The namespace, as rendered in the text.
         place: String,
         /// The kind of role to be changed.
         role: &'static str,
     },
-    /// It does not know us.
     #[error(
         "cluster {cluster}: the API server does not accept our credentials (401); renew the token or the client \
          certificate (remotes must accept those of the home cluster)"
     )]
-    Unauthorized {
-        /// Which cluster.
-        cluster: ClusterName,
-    },
-    /// No answer.
+    Unauthorized { cluster: ClusterName },
     #[error("cluster {cluster}: the API server does not answer: {reason}; check the address and the network")]
-    Unreachable {
-        /// Which cluster.
-        cluster: ClusterName,
-        /// What happened.
-        reason: String,
-    },
-    /// The question was not answered.
+    Unreachable { cluster: ClusterName, reason: String },
     #[error("cluster {cluster}: cannot find out {question}: {reason}")]
-    Unanswered {
-        /// Which cluster.
-        cluster: ClusterName,
-        /// What we wanted to know.
-        question: String,
-        /// What happened.
-        reason: String,
-    },
+    Unanswered { cluster: ClusterName, question: String, reason: String },
 }
 
 impl Preflight {
     /// True if both are the same news: in which words a server does not answer changes all the time.
-    pub(crate) fn is_same_news(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_problem(&self, other: &Self) -> bool {
         let unreachable = |problem| matches!(problem, &Self::Unreachable { .. });
         self == other || (unreachable(self) && unreachable(other))
     }
 }
 
-/// Checks `cluster` against `needs`; gives everything that is wrong, sorted and each once. Of a server that is too old
-/// only that: our CRDs, which it may lack, are not for it.
+/// Checks `cluster` against `needs` and returns all problems, sorted and without duplicates. For a server that is too
+/// old it returns only that, because such a server need not have our CRDs.
 pub async fn preflight(cluster: &Cluster, needs: &[Need]) -> Result<(), Vec<Preflight>> {
     let resources = async {
         let (problems, wanted) = check_served(cluster, needs).await;
@@ -221,7 +172,7 @@ pub async fn preflight(cluster: &Cluster, needs: &[Need]) -> Result<(), Vec<Pref
     }
     let mut problems: Vec<_> = version.into_iter().chain(resources).collect();
     problems.sort();
-    problems.dedup_by(|later, earlier| later.is_same_news(earlier));
+    problems.dedup_by(|later, earlier| later.is_same_problem(earlier));
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
@@ -234,14 +185,14 @@ async fn check_version(cluster: &Cluster) -> Option<Preflight> {
     (version < OLDEST).then(|| Preflight::Version { cluster: cluster.name.clone(), found: info.git_version })
 }
 
-/// The leading digits: managed clusters say `31+`.
+/// The leading digits: managed clusters report `31+`.
 fn number(text: &str) -> u32 {
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or(0)
 }
 
-/// What is not served and has to be, and the needs whose rights are to be asked for: all but those of kinds that are not
-/// installed and need not be.
+/// The kinds that are required and not served, and the needs whose rights must be checked: all except those of optional
+/// kinds that are not installed.
 async fn check_served<'n>(cluster: &Cluster, needs: &'n [Need]) -> (Vec<Preflight>, Vec<&'n Need>) {
     let groups: BTreeSet<String> = needs.iter().map(|need| need.resource.group_version()).collect();
     let answers = stream::iter(groups).map(|group| served(cluster, group)).buffer_unordered(AT_ONCE);
@@ -259,7 +210,6 @@ async fn check_served<'n>(cluster: &Cluster, needs: &'n [Need]) -> (Vec<Prefligh
     (problems, wanted)
 }
 
-/// The resources of a group.
 async fn served(cluster: &Cluster, group_version: String) -> (String, Result<BTreeSet<String>, Preflight>) {
     let question = format!("what {group_version} serves");
     let answer = async {
@@ -293,7 +243,7 @@ async fn check_allowed(cluster: &Cluster, needs: &[&Need]) -> Vec<Preflight> {
     stream::iter(questions).buffered(AT_ONCE).collect::<Vec<_>>().await.concat()
 }
 
-/// What is not allowed: one problem, or one for the names of each set of verbs that are missing.
+/// The missing rights: one problem, or one for the names of each set of missing verbs.
 async fn denied(cluster: &Cluster, need: &Need) -> Vec<Preflight> {
     let names: Vec<_> = need.names.iter().map(|name| Some(name.as_str())).collect();
     let names = if names.is_empty() { vec![None] } else { names };
@@ -312,7 +262,7 @@ async fn denied_verbs(cluster: &Cluster, need: &Need, name: Option<&str>) -> Res
     let mut denied = Vec::new();
     for verb in &need.verbs {
         let name = name.filter(|_| verb.can_be_limited_by_name());
-        if !may(cluster, need, *verb, name).await? {
+        if !is_allowed(cluster, need, *verb, name).await? {
             denied.push(*verb);
         }
     }
@@ -333,7 +283,7 @@ fn not_allowed(cluster: &Cluster, need: &Need, verbs: &[Verb], names: &[&str]) -
     }
 }
 
-async fn may(cluster: &Cluster, need: &Need, verb: Verb, name: Option<&str>) -> Result<bool, Preflight> {
+async fn is_allowed(cluster: &Cluster, need: &Need, verb: Verb, name: Option<&str>) -> Result<bool, Preflight> {
     let Resource { group, version, plural, subresource } = &need.resource;
     let attributes = ResourceAttributes {
         group: Some(group.clone()),
@@ -448,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_problem_is_reported_and_says_what_to_do() {
+    async fn every_problem_is_reported_and_reports_what_to_do() {
         let found = problems("31", &["things"], &["delete", "patch"]).await;
         assert_eq!(
             found,

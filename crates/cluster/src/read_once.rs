@@ -1,5 +1,4 @@
-//! All objects of a kind, read once: for commands that look at a cluster and end. It decides how long that may take; an
-//! operator follows its clusters instead (`watch`).
+//! Reads all objects of a kind once, for commands that end afterwards, within a bounded time.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -12,24 +11,21 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::answers::words;
+use crate::answers::describe_status;
 use crate::deadlines::READ_DEADLINE;
-use crate::{Cluster, Guarded, Kind, Store, chain, kind_name};
+use crate::{Cluster, DecodeGuard, Kind, Store, chain, kind_name};
 
-/// Objects that are asked for at once.
+/// The size of a page.
 const PAGE: u32 = 500;
-/// All pages of a kind together.
 const WHOLE: Duration = Duration::from_secs(60);
 
 /// A kind could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cluster {cluster}: {kind} objects cannot be read: {why}")]
 pub struct ReadError {
-    /// The cluster.
     pub cluster: ClusterName,
-    /// The kind.
     pub kind: String,
-    /// What happened, and what to do about it.
+    /// The cause, and the action that it requires.
     pub why: String,
     /// True when the cluster does not serve the kind.
     pub not_served: bool,
@@ -39,11 +35,11 @@ pub struct ReadError {
 #[derive(Debug)]
 pub struct Listed<K> {
     cluster: ClusterName,
-    objects: Vec<Guarded<K>>,
+    objects: Vec<DecodeGuard<K>>,
 }
 
 impl<K: Kind> Listed<K> {
-    /// Reads all objects of a kind as they are now (a consistent read), within a minute.
+    /// Reads all present objects of a kind (a consistent read), within a minute.
     pub async fn read(cluster: &Cluster) -> Result<Self, ReadError> {
         let objects = match timeout(WHOLE, pages(&Api::all(cluster.client.clone()))).await {
             Ok(read) => read.map_err(|failure| failure.of::<K>(cluster))?,
@@ -52,7 +48,7 @@ impl<K: Kind> Listed<K> {
         Ok(Self { cluster: cluster.name.clone(), objects })
     }
 
-    /// Puts the objects into a store, in place of what it knew of the cluster.
+    /// Replaces the objects of the cluster in a store.
     pub fn fill(self, store: &Store<K>) {
         store.join(&self.cluster);
         store.init(&self.cluster);
@@ -63,7 +59,7 @@ impl<K: Kind> Listed<K> {
     }
 }
 
-/// The objects of a kind in this cluster could not be read: whoever asks the store is told why, and decides nothing that
+/// The objects of a kind in this cluster could not be read: a caller gets the reason, and decides nothing that
 /// rests on them.
 pub fn leave_out<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: &str) {
     store.join(cluster);
@@ -73,19 +69,17 @@ pub fn leave_out<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: &str) {
 /// Why a page could not be read.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// In words for people.
     pub(crate) why: String,
     /// The code of the answer, if there was one.
     pub(crate) code: Option<u16>,
 }
 
 impl Failure {
-    /// The API server has answered, but not with what was wanted.
+    /// The API server has responded, but not with the list.
     pub(crate) fn answered(status: &Status) -> Self {
-        Self { why: words(status), code: Some(status.code) }
+        Self { why: describe_status(status), code: Some(status.code) }
     }
 
-    /// There was no answer.
     pub(crate) fn unanswered(error: &kube::Error) -> Self {
         let why = match error {
             kube::Error::Service(cause) => format!("the API server does not answer: {}", chain(&**cause)),
@@ -94,23 +88,21 @@ impl Failure {
         Self { why, code: None }
     }
 
-    /// What was said already.
-    pub(crate) fn said(why: String) -> Self {
+    pub(crate) fn log(why: String) -> Self {
         Self { why, code: None }
     }
 
     fn silence(within: Duration) -> Self {
-        Self::said(format!("no list within {} s", within.as_secs()))
+        Self::log(format!("no list within {} s", within.as_secs()))
     }
 
-    /// What it means for a kind.
     pub(crate) fn of<K: Kind>(self, cluster: &Cluster) -> ReadError {
         let not_served = self.code == Some(404);
         ReadError { cluster: cluster.name.clone(), kind: kind_name::<K>(), why: self.why, not_served }
     }
 }
 
-async fn pages<K: Kind>(api: &Api<Guarded<K>>) -> Result<Vec<Guarded<K>>, Failure> {
+async fn pages<K: Kind>(api: &Api<DecodeGuard<K>>) -> Result<Vec<DecodeGuard<K>>, Failure> {
     let mut token = None;
     let mut all = Vec::new();
     loop {

@@ -1,6 +1,5 @@
-//! What a part of the program must be allowed to do, said once beside the code that does it. From the same declarations come
-//! what the preflight asks of a cluster ([`needs`]) and the roles that grant it ([`roles`]); which parts there are, and which
-//! of them run, is decided by whoever puts them together.
+//! The rights that code needs, declared once beside it. The preflight ([`needs`]) and the roles ([`roles`]) are derived
+//! from them.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +13,7 @@ use crate::{Kind, Need, Routes, Verb};
 #[cfg(test)]
 mod tests;
 
-/// How roles begin, and what the cluster role and the service account are called.
+/// The prefix of roles, and the name of the cluster role and the service account.
 const ACCOUNT: &str = "berth";
 
 /// Events about cluster scoped objects are kept in this namespace.
@@ -40,7 +39,6 @@ pub struct Right {
 /// In which namespace something is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Namespace {
-    /// That of the process.
     Own,
     Fixed(String),
 }
@@ -48,11 +46,9 @@ enum Namespace {
 /// A Role, or a `ClusterRole` if it has no namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
-    /// Its name, and that of its binding.
     pub name: String,
     /// Where it is; `None` is a `ClusterRole`.
     pub namespace: Option<String>,
-    /// What it allows.
     pub rules: Vec<Rule>,
 }
 
@@ -61,15 +57,12 @@ pub struct Role {
 pub struct Rule {
     /// API group; empty for the core group.
     pub group: String,
-    /// The resource, as in `reservations/status`.
     pub resource: String,
     /// The objects that it is limited to; empty: all of them.
     pub names: BTreeSet<String>,
-    /// What is allowed.
     pub verbs: BTreeSet<Verb>,
-    /// Sentences that say what for, in the order of the declarations.
+    /// The purposes, in the order of the declarations.
     pub why: Vec<&'static str>,
-    /// Whether the kind need not be installed.
     pub optional: bool,
 }
 
@@ -129,19 +122,19 @@ impl Right {
         Self { namespace: Some(Namespace::Own), ..self }
     }
 
-    /// In this namespace.
     #[must_use]
     pub fn in_namespace(self, namespace: &str) -> Self {
         Self { namespace: Some(Namespace::Fixed(namespace.to_owned())), ..self }
     }
 
-    /// Only for objects of these names. RBAC cannot limit `create` by name: that is asked for and granted for all names.
+    /// Only for objects of these names. RBAC cannot limit `create` by name, so `create` is checked and granted for all
+    /// names.
     #[must_use]
     pub fn named<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
         Self { names: names.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Of a kind that need not be installed: where it is not served nothing is missing.
+    /// For an optional kind: where the kind is not served, the right is not required.
     #[must_use]
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
@@ -153,7 +146,7 @@ impl Right {
         Self { role: Some(name), ..self }
     }
 
-    /// A sentence that says what for; it stands beside the rule that grants it.
+    /// A sentence with the purpose, which is rendered beside the rule.
     #[must_use]
     pub fn because(self, why: &'static str) -> Self {
         Self { why, ..self }
@@ -199,7 +192,7 @@ impl Right {
         })
     }
 
-    /// What the role is called that grants it.
+    /// The name of the role that grants it.
     fn role(&self) -> String {
         match (&self.namespace, self.role) {
             (None, _) => ACCOUNT.to_owned(),
@@ -236,8 +229,8 @@ impl Rule {
     }
 }
 
-/// What `rights` come to in one cluster, for a process that runs in the namespace `own_namespace`: one need for each resource,
-/// namespace and set of names.
+/// The needs that follow from `rights` in one cluster, for a process that runs in the namespace `own_namespace`: one
+/// for each resource, namespace and set of names.
 pub fn needs(rights: &[Right], routes: &Routes, cluster: &ClusterName, own_namespace: &str) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     let here = rights.iter().filter(|right| right.applies(routes, cluster));

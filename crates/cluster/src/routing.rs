@@ -1,5 +1,4 @@
-//! Which clusters hold the objects of a kind, and into which one an object belongs. It decides by the configuration
-//! alone; whether a cluster answers, and what becomes of an object that is in the wrong one, is decided by others.
+//! Which clusters hold the objects of a kind, and into which one an object belongs, by configuration alone.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use thiserror::Error;
 
 use crate::gvk::{gvk, printed};
 use crate::names::names;
-use crate::{Class, Classified, Kind};
+use crate::{Classified, ErrorClass, Kind};
 
 /// Which cluster serves what. Clones share it.
 #[derive(Clone, Debug)]
@@ -20,39 +19,24 @@ pub struct Routes {
 #[derive(Debug)]
 struct Table {
     servers: ApiServers,
-    /// Of the remotes, in the order of the configuration.
+    /// The names of the remotes, in the order of the configuration.
     names: Vec<ClusterName>,
 }
 
-/// There is no cluster for what was asked.
+/// No cluster serves the kind or zone.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RouteError {
-    /// No cluster serves the kind.
     #[error("gvk {gvk} is not configured in home or any remote cluster")]
-    NotConfigured {
-        /// The kind.
-        gvk: String,
-    },
+    NotConfigured { gvk: String },
     /// Remotes serve a kind whose objects have no zone.
     #[error("no ResourceRouter configured for GVK {gvk} with {remotes} remote clusters")]
-    NoRouter {
-        /// The kind.
-        gvk: String,
-        /// How many remotes serve it.
-        remotes: usize,
-    },
+    NoRouter { gvk: String, remotes: usize },
     /// The zone of the object or that of a remote is missing.
     #[error("resource router match error for GVK {gvk}: {reason}")]
-    Unmatchable {
-        /// The kind.
-        gvk: String,
-        /// What is missing.
-        reason: String,
-    },
+    Unmatchable { gvk: String, reason: String },
     /// No cluster serves the kind for this zone.
     #[error("no cluster matched for GVK {gvk}: cluster selector {zone:?} did not match any candidate")]
     NoClusterMatched {
-        /// The kind.
         gvk: String,
         /// The zone of the object; empty if no cluster serves the kind at all.
         zone: String,
@@ -67,8 +51,8 @@ impl RouteError {
 }
 
 impl Classified for RouteError {
-    fn class(&self) -> Class {
-        Class::User
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Permanent
     }
 }
 
@@ -79,12 +63,10 @@ impl Default for Routes {
 }
 
 impl Routes {
-    /// One cluster, `home`, that serves everything.
     pub fn home_only() -> Self {
         Self::new(&ApiServers::default())
     }
 
-    /// The routes of a configuration.
     pub fn new(servers: &ApiServers) -> Self {
         Self { table: Arc::new(Table { names: names(servers), servers: servers.clone() }) }
     }
@@ -99,7 +81,6 @@ impl Routes {
         self.table.clusters(&gvk::<K>())
     }
 
-    /// Whether `cluster` serves a kind.
     pub fn serves<K: Kind>(&self, cluster: &ClusterName) -> bool {
         self.serves_kind(&gvk::<K>(), cluster)
     }
@@ -109,7 +90,7 @@ impl Routes {
         self.table.clusters(kind).is_ok_and(|all| all.contains(cluster))
     }
 
-    /// The cluster that an object with this availability zone belongs to. An empty zone is none.
+    /// The cluster that an object with this availability zone belongs to. An empty zone means no zone.
     pub fn target<K: Kind>(&self, zone: Option<&str>) -> Result<ClusterName, RouteError> {
         self.table.target(&gvk::<K>(), zone.filter(|zone| !zone.is_empty()))
     }

@@ -1,5 +1,5 @@
-//! One object by name, such as a Secret with a password or a `ConfigMap` of ours: read by one watch that shows nothing else, kept
-//! in memory, and never printed. It decides when the object counts as known; what it means is for those who read it.
+//! One object by name, such as a Secret or a `ConfigMap`: read by one watch that sees nothing else, kept in memory, and
+//! never printed.
 
 use std::fmt::{self, Debug};
 use std::future::Future;
@@ -21,8 +21,8 @@ use tracing::instrument::WithSubscriber;
 use tracing::{Dispatch, debug, info, warn};
 
 use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT, WRITE_DEADLINE};
+use crate::watch::outage::{OutageLog, WatchError};
 use crate::watch::pause;
-use crate::watch::trouble::{Telling, Trouble};
 use crate::write::Failure;
 use crate::{Call, Clusters, Fence, ObjectKey, Operation, Right, Verb, WriteError};
 
@@ -46,14 +46,12 @@ impl<K> SingleKind for K where
 {
 }
 
-/// What is known of the object.
+/// The known state of the object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum State<T> {
     /// Nothing at the moment: it was not read yet, the watch does not get through, or the outcome of a write is open.
     Unknown,
-    /// There is none.
     Absent,
-    /// The object.
     Present(T),
 }
 
@@ -67,16 +65,15 @@ pub struct Single<K: SingleKind> {
 struct Shared<K: SingleKind> {
     namespace: String,
     name: String,
-    known: watch::Sender<Known<K>>,
-    /// Writes of ours that have ended. A list that one of them has overtaken is older than what it has left.
+    known: watch::Sender<KnownObject<K>>,
+    /// The number of completed own writes. A list that one of them has overtaken is older than the write.
     writes: AtomicU64,
-    /// The watch is to begin anew.
     reread: Notify,
 }
 
-struct Known<K> {
+struct KnownObject<K> {
     state: State<Arc<K>>,
-    /// The newest version that was seen, also of an object that is gone: reports that are older change nothing.
+    /// The newest version that was seen, also of a deleted object: older reports change nothing.
     newest: u64,
 }
 
@@ -115,7 +112,7 @@ impl<K: SingleKind> Single<K> {
     /// An object that is not known yet; [`Single::feed`] reads it.
     pub fn new(clusters: impl Into<Clusters>, namespace: &str, name: &str) -> Self {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        let known = watch::Sender::new(Known { state: State::Unknown, newest: 0 });
+        let known = watch::Sender::new(KnownObject { state: State::Unknown, newest: 0 });
         let shared = Shared { namespace, name, known, writes: AtomicU64::new(0), reread: Notify::new() };
         Self { shared: Arc::new(shared), clusters: clusters.into(), fence: Fence::open() }
     }
@@ -130,17 +127,16 @@ impl<K: SingleKind> Single<K> {
         Api::namespaced(self.clusters.home().client.clone(), &self.shared.namespace)
     }
 
-    /// What the watch must be allowed to do.
+    /// The rights for the watch.
     pub fn rights(namespace: &str, name: &str) -> Vec<Right> {
-        vec![Self::right(Verb::READ, namespace, name)]
+        vec![Self::name_right(Verb::READ, namespace, name)]
     }
 
-    fn right(verbs: &[Verb], namespace: &str, name: &str) -> Right {
+    fn name_right(verbs: &[Verb], namespace: &str, name: &str) -> Right {
         let right = Right::resource(&K::group(&()), &K::version(&()), &K::plural(&()), verbs);
         right.at_home().in_namespace(namespace).named([name])
     }
 
-    /// What is known of the object.
     pub fn get(&self) -> State<Arc<K>> {
         self.shared.known.borrow().state.clone()
     }
@@ -167,22 +163,22 @@ impl<K: SingleKind> Single<K> {
     }
 
     async fn follow(&self) {
-        let (mut failures, mut telling) = (0, Telling::default());
+        let (mut failures, mut telling) = (0, OutageLog::default());
         loop {
-            let Some(trouble) = self.watch(&mut failures, &mut telling).await else { continue };
+            let Some(error) = self.watch(&mut failures, &mut telling).await else { continue };
             self.forget();
-            if telling.tells(trouble.kind) {
-                warn!(object = ?self, error = trouble.why, "the watch fails; what is known of the object may be out of date");
+            if telling.should_log(error.kind) {
+                warn!(object = ?self, error = error.why, "watch failed; the object may be outdated");
             } else {
-                debug!(object = ?self, error = trouble.why, failures, "the watch still fails");
+                debug!(object = ?self, error = error.why, failures, "watch still fails");
             }
             sleep(pause(failures)).await;
             failures = failures.saturating_add(1);
         }
     }
 
-    /// From a list on, until something is wrong, or until everything is to be read anew.
-    async fn watch(&self, failures: &mut u32, telling: &mut Telling) -> Option<Trouble> {
+    /// From a list on, until there is an error, or until everything must be read again.
+    async fn watch(&self, failures: &mut u32, telling: &mut OutageLog) -> Option<WatchError> {
         let seconds = u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX);
         let selected = format!("metadata.name={}", self.shared.name);
         let config = watcher::Config::default().timeout(seconds).fields(&selected);
@@ -194,25 +190,25 @@ impl<K: SingleKind> Single<K> {
             tokio::select! {
                 biased;
                 () = self.shared.reread.notified() => return None,
-                // kube-runtime warns of every 403 by itself; what is worth a line is decided here.
+                // kube-runtime warns of every 403 itself; this code decides which failures are logged.
                 event = events.next().with_subscriber(Dispatch::none()) => match event {
                     Some(Ok(event)) => if !self.take(event, &mut list) { return None },
-                    Some(Err(error)) => return Some(trouble_of(&error)),
+                    Some(Err(error)) => return Some(watch_error_of(&error)),
                     None => return None,
                 },
                 // A list alone does not prove that the watch gets through.
                 () = &mut has_settled, if *failures > 0 && list.is_complete => {
-                    info!(object = ?self, "the watch works again");
+                    info!(object = ?self, "watch works again");
                     *failures = 0;
-                    telling.over();
+                    telling.end_outage();
                 }
                 // A list has no deadline of its own.
-                () = sleep(READ_DEADLINE), if !list.is_complete => return Some(Trouble::silence(READ_DEADLINE.as_secs())),
+                () = sleep(READ_DEADLINE), if !list.is_complete => return Some(WatchError::silence(READ_DEADLINE.as_secs())),
             }
         }
     }
 
-    /// False if a write of ours has overtaken the list, so that everything has to be read anew.
+    /// False if a write of ours has overtaken the list, so that everything must be read again.
     fn take(&self, event: watcher::Event<K>, list: &mut List<K>) -> bool {
         match event {
             watcher::Event::Init => *list = List { object: None, is_complete: false, writes: self.writes() },
@@ -222,7 +218,7 @@ impl<K: SingleKind> Single<K> {
                 list.is_complete = true;
                 let newest = list.object.as_ref().map_or(0, version);
                 let state = list.object.take().map_or(State::Absent, |object| State::Present(Arc::new(object)));
-                self.shared.known.send_replace(Known { state, newest });
+                self.shared.known.send_replace(KnownObject { state, newest });
             }
             watcher::Event::Apply(object) => self.set(version(&object), State::Present(Arc::new(object))),
             watcher::Event::Delete(object) => self.set(version(&object), State::Absent),
@@ -243,7 +239,7 @@ impl<K: SingleKind> Single<K> {
         self.shared.known.send_if_modified(|known| {
             let is_newest = version >= known.newest;
             if is_newest {
-                *known = Known { state, newest: version };
+                *known = KnownObject { state, newest: version };
             }
             is_newest
         });
@@ -251,15 +247,15 @@ impl<K: SingleKind> Single<K> {
 }
 
 /// Without the words of a decoder, which may quote a secret.
-fn trouble_of(error: &watcher::Error) -> Trouble {
+fn watch_error_of(error: &watcher::Error) -> WatchError {
     use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
     match error {
         InitialListFailed(kube::Error::SerdeError(_))
         | WatchStartFailed(kube::Error::SerdeError(_))
         | WatchFailed(kube::Error::SerdeError(_)) => {
-            Trouble::passing("the object cannot be decoded; correct it".to_owned())
+            WatchError::passing("the object cannot be decoded; correct it".to_owned())
         }
-        error => Trouble::of(error),
+        error => WatchError::of(error),
     }
 }
 
@@ -277,14 +273,14 @@ fn version<K: Resource>(object: &K) -> u64 {
 
 /// Only `ConfigMaps` are written: those are ours.
 impl Single<ConfigMap> {
-    /// What reading and writing it must be allowed.
+    /// The rights to read and write the object.
     pub fn writing_rights(namespace: &str, name: &str) -> Vec<Right> {
-        let write = Self::right(&[Verb::Create, Verb::Update], namespace, name);
+        let write = Self::name_right(&[Verb::Create, Verb::Update], namespace, name);
         Self::rights(namespace, name).into_iter().chain([write]).collect()
     }
 
-    /// Makes the object what `new` says, if it still is what was `seen`, or is still absent. The answer is known at once. Nothing is
-    /// sent when nothing differs, or when the fence is closed.
+    /// Changes the object to `new`, if it still equals `seen`, or is still absent. Returns the result. Nothing is sent
+    /// if nothing differs, or if the fence is closed.
     pub async fn write(&self, seen: Option<&ConfigMap>, new: &ConfigMap) -> Result<(), WriteError> {
         if seen.is_some_and(|seen| is_same(seen, new)) {
             return Ok(());
@@ -292,7 +288,7 @@ impl Single<ConfigMap> {
         let key = ObjectKey::new(self.clusters.home().name.clone(), self.shared.name.as_str());
         let operation = if seen.is_some() { Operation::Patch } else { Operation::Create };
         let call = Call { operation, kind: ConfigMap::kind(&()).into_owned(), key };
-        let _turn = self.clusters.turns().wait(&call.key.cluster).await;
+        let _turn = self.clusters.write_limiter().wait(&call.key.cluster).await;
         if self.fence.check().is_err() {
             return Err(WriteError::NotLeader { call });
         }
@@ -309,7 +305,7 @@ impl Single<ConfigMap> {
             Ok(Err(error)) => {
                 let error = match Failure::of(&call, &error) {
                     Failure::NotFound => WriteError::Conflict { call },
-                    // ConfigMaps are always served: what is not there is the namespace.
+                    // ConfigMaps are always served, so the namespace does not exist.
                     Failure::Error(WriteError::NotServed { call, .. }) => {
                         let message = format!("there is no namespace {}; create it", self.shared.namespace);
                         WriteError::Refused { call, code: 404, message }
@@ -318,7 +314,7 @@ impl Single<ConfigMap> {
                 };
                 if !matches!(error, WriteError::Unknown { .. }) {
                     open.close();
-                    // Whoever decides anew is to see more than what was seen before.
+                    // A new decision needs a newer read.
                     self.shared.reread.notify_one();
                 }
                 Err(error)
@@ -343,7 +339,7 @@ impl Single<ConfigMap> {
     }
 }
 
-/// Whether what people and programs write of them is the same.
+/// Whether the parts that users and programs write are the same.
 fn is_same(one: &ConfigMap, other: &ConfigMap) -> bool {
     let written = |object: &ConfigMap| {
         let ConfigMap { data, binary_data, immutable, .. } = object.clone();

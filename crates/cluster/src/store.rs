@@ -1,6 +1,5 @@
-//! The store of one kind: each object once in memory, with secondary indexes and listeners. It decides what readers see
-//! and in which order listeners hear of changes, and whether a read may be taken for complete. Which of two reports is
-//! the newer one is decided in `entries`; where reports come from, in `watch` and `write`.
+//! The store of one kind: each object once in memory, with indexes and listeners. It orders changes for listeners and
+//! decides whether a read is complete.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,31 +13,28 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 mod change;
-mod complete;
+mod complete_store;
 mod completeness;
 mod entries;
-mod followed;
 mod index;
 mod replacing;
 mod sending;
+mod synced_time;
 
+use crate::{DecodeGuard, Kind, ObjectKey, kind_name};
 pub use change::{Change, Entry};
-pub use complete::Complete;
-pub use completeness::{Completeness, Partial, Whole};
-use entries::{Entries, Report};
-use followed::Followed;
+pub use complete_store::CompleteStore;
+pub use completeness::{Completeness, CompletenessProof, Partial};
+use entries::{Entries, ReportedObject};
 pub use index::Index;
 use index::Indexes;
 pub(crate) use sending::Sending;
-
-use crate::{Guarded, Kind, ObjectKey, kind_name};
+use synced_time::SyncedTime;
 
 /// An object whose newest state does not decode.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Malformed {
-    /// Which object.
+pub struct InvalidEntry {
     pub key: ObjectKey,
-    /// What is wrong with it.
     pub error: Arc<str>,
     /// Its newest state as the API server sent it.
     pub raw: Arc<Value>,
@@ -47,7 +43,8 @@ pub struct Malformed {
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
 
 struct Listeners<K> {
-    /// Those that keep state hear of a change first, then those that enqueue keys, which lead to reading that state.
+    /// Listeners that keep state are called first, then those that enqueue keys, because reconciliations read that
+    /// state.
     state: Vec<Listener<Change<K>>>,
     requests: Vec<Listener<Change<K>>>,
     resynced: Vec<Listener<ClusterName>>,
@@ -59,12 +56,13 @@ pub struct Store<K: 'static> {
 }
 
 struct Shared<K: 'static> {
-    /// Held while a change takes effect and is told, so that all listeners hear all changes in the same order.
+    /// Held while a change takes effect and listeners are called, so that all listeners get all changes in the same
+    /// order.
     listeners: Mutex<Listeners<K>>,
     data: RwLock<Data<K>>,
     /// Goes up when it may have changed whether a cluster is synced or followed.
     moved: watch::Sender<u64>,
-    /// How often a fresh read of everything was asked for.
+    /// How often a new list of everything was requested.
     relists: watch::Sender<u64>,
 }
 
@@ -78,17 +76,17 @@ struct Member<K> {
     entries: Entries<K>,
     /// Why the watch does not get through at the moment.
     failing: Option<String>,
-    /// How many fresh reads had been asked for when the list under way began, and when the last complete one did.
+    /// How many new lists had been requested when the list under way began, and when the last complete one did.
     listing: u64,
     listed: u64,
     /// The newest version that the watch has shown.
     newest: u64,
-    followed: Followed,
+    synced_time: SyncedTime,
     /// The API server does not know the kind, which need not be installed.
     absent: bool,
 }
 
-/// A store that may be gone.
+/// A weak reference to a store.
 pub(crate) struct WeakStore<K: 'static> {
     shared: Weak<Shared<K>>,
 }
@@ -127,15 +125,14 @@ impl<K: Kind> Store<K> {
         self.shared.data.read().get(key).cloned()
     }
 
-    /// All readable objects, by ascending key.
     pub fn all(&self) -> Vec<Entry<K>> {
         self.shared.data.read().clusters.values().flat_map(Member::all).collect()
     }
 
     /// The keys of all objects, also of those that do not decode.
     pub fn keys(&self) -> Vec<ObjectKey> {
-        let malformed = self.malformed().into_iter().map(|malformed| malformed.key);
-        self.all().into_iter().map(|entry| entry.key).chain(malformed).collect()
+        let invalid_entry = self.invalid_entries().into_iter().map(|invalid_entry| invalid_entry.key);
+        self.all().into_iter().map(|entry| entry.key).chain(invalid_entry).collect()
     }
 
     /// The readable objects with this value, by ascending key.
@@ -150,7 +147,6 @@ impl<K: Kind> Store<K> {
         all.filter(|entry| index.values(&entry.object).contains(value)).collect()
     }
 
-    /// How many readable objects there are.
     pub fn len(&self) -> usize {
         self.shared.data.read().clusters.values().map(|member| member.entries.all().count()).sum()
     }
@@ -180,14 +176,14 @@ impl<K: Kind> Store<K> {
     }
 
     /// Registers a listener for the moments in which the store begins to follow a cluster, for the first time or again
-    /// ([`Store::followed`]); for the watches of controllers.
+    /// ([`Store::synced_time`]); for the watches of controllers.
     pub(crate) fn on_resynced(&self, listener: impl Fn(&ClusterName) + Send + Sync + 'static) {
         self.shared.listeners.lock().resynced.push(Box::new(listener));
     }
 
-    /// Whether `cluster` serves the kind, as far as is known: false only of a kind that need not be installed
-    /// ([`crate::feed_optional`]), once the API server has said so. The store then holds nothing of the cluster, and that
-    /// is complete.
+    /// Whether `cluster` serves the kind, as far as is known: false only for an optional kind
+    /// ([`crate::feed_optional`]), once the API server has reported it as unknown. The store then has no objects of the
+    /// cluster, and is complete.
     pub fn is_served(&self, cluster: &ClusterName) -> bool {
         self.shared.data.read().clusters.get(cluster).is_none_or(|member| !member.absent)
     }
@@ -197,15 +193,15 @@ impl<K: Kind> Store<K> {
         self.until(|data| data.clusters.get(cluster).is_some_and(|member| member.entries.synced())).await;
     }
 
-    /// Asks for a new, consistent read of every cluster. Until that is complete a cluster is not followed: what was
-    /// read before proves nothing to somebody who has just become the leader.
+    /// Requests a new, consistent list of every cluster. Until it is complete a cluster is not synced, because earlier
+    /// reads prove nothing to a new leader.
     pub fn relist(&self) {
         self.shared.relists.send_modify(|relists| *relists += 1);
         self.shared.moved.send_modify(|moved| *moved += 1);
     }
 
-    /// Waits until every cluster is followed ([`Store::followed`]).
-    pub async fn all_followed(&self) {
+    /// Waits until every cluster is followed ([`Store::synced_time`]).
+    pub async fn wait_until_synced(&self) {
         let relists = self.shared.relists.subscribe();
         self.until(|data| {
             let asked = *relists.borrow();
@@ -219,7 +215,7 @@ impl<K: Kind> Store<K> {
         let _ = self.shared.moved.subscribe().wait_for(|_| so(&self.shared.data.read())).await;
     }
 
-    /// True if the outcome of a write to this object is unknown, or its existence. Whoever decides about it looks first:
+    /// True if the outcome of a write to this object is unknown, or its existence. A decision about it reads the object first:
     /// [`crate::Writer::settle`].
     pub fn in_doubt(&self, key: &ObjectKey) -> bool {
         self.shared.data.read().clusters.get(&key.cluster).is_some_and(|member| member.entries.in_doubt(&key.name))
@@ -236,26 +232,25 @@ impl<K: Kind> Store<K> {
     }
 
     /// The objects whose newest state does not decode, by ascending key.
-    pub fn malformed(&self) -> Vec<Malformed> {
+    pub fn invalid_entries(&self) -> Vec<InvalidEntry> {
         let data = self.shared.data.read();
-        let broken = |(cluster, member): (&ClusterName, &Member<K>)| {
-            let malformed = |(name, broken): (&Arc<str>, &Arc<crate::guarded::Broken>)| Malformed {
+        let invalid = |(cluster, member): (&ClusterName, &Member<K>)| {
+            let invalid_entry = |(name, invalid): (&Arc<str>, &Arc<crate::decode_guard::InvalidObject>)| InvalidEntry {
                 key: ObjectKey::new(cluster.clone(), name.clone()),
-                error: broken.error.clone(),
-                raw: broken.raw.clone(),
+                error: invalid.error.clone(),
+                raw: invalid.raw.clone(),
             };
-            member.entries.broken().map(malformed).collect::<Vec<_>>()
+            member.entries.invalid().map(invalid_entry).collect::<Vec<_>>()
         };
-        data.clusters.iter().flat_map(broken).collect()
+        data.clusters.iter().flat_map(invalid).collect()
     }
 
-    /// The clusters of this store.
     pub fn clusters(&self) -> Vec<ClusterName> {
         self.shared.data.read().clusters.keys().cloned().collect()
     }
 
     /// The objects of the same name in other clusters, readable or not, by cluster.
-    pub fn elsewhere(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+    pub fn keys_in_other_clusters(&self, key: &ObjectKey) -> Vec<ObjectKey> {
         let mut all = self.holders(&key.name);
         all.retain(|other| other.cluster != key.cluster);
         all
@@ -290,7 +285,7 @@ impl<K: Kind> Store<K> {
         });
     }
 
-    pub(crate) fn listed(&self, cluster: &ClusterName, object: Guarded<K>) {
+    pub(crate) fn listed(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
         self.change(cluster, |member| {
             let report = member.seen(object);
             member.entries.listed(report)
@@ -304,7 +299,7 @@ impl<K: Kind> Store<K> {
         });
     }
 
-    /// Tells when a new read of everything is asked for.
+    /// Notifies the watch that a new list is requested.
     pub(crate) fn relists(&self) -> watch::Receiver<u64> {
         self.shared.relists.subscribe()
     }
@@ -313,14 +308,14 @@ impl<K: Kind> Store<K> {
         *self.shared.relists.borrow()
     }
 
-    pub(crate) fn applied(&self, cluster: &ClusterName, object: Guarded<K>) {
+    pub(crate) fn applied(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
         self.change(cluster, |member| {
             let report = member.seen(object);
             member.entries.applied(report)
         });
     }
 
-    pub(crate) fn deleted(&self, cluster: &ClusterName, object: Guarded<K>) {
+    pub(crate) fn deleted(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
         self.change(cluster, |member| {
             let report = member.seen(object);
             member.entries.deleted(&report)
@@ -332,8 +327,8 @@ impl<K: Kind> Store<K> {
         self.shared.data.read().clusters.get(cluster).map_or(0, |member| member.newest)
     }
 
-    /// The API server has lost its past: these are all objects of `cluster`, however old they look.
-    pub(crate) fn replace(&self, cluster: &ClusterName, objects: Vec<Guarded<K>>) {
+    /// The API server has lost its past: these are all objects of `cluster`, however old they seem.
+    pub(crate) fn replace(&self, cluster: &ClusterName, objects: Vec<DecodeGuard<K>>) {
         self.change(cluster, |member| member.replace(objects));
     }
 
@@ -355,27 +350,27 @@ impl<K: Kind> Store<K> {
     }
 
     /// How long `cluster` has been followed in all.
-    fn followed_time(&self, cluster: &ClusterName) -> Duration {
-        self.shared.data.read().clusters.get(cluster).map(|member| member.followed.time()).unwrap_or_default()
+    fn synced_time(&self, cluster: &ClusterName) -> Duration {
+        self.shared.data.read().clusters.get(cluster).map(|member| member.synced_time.time()).unwrap_or_default()
     }
 
-    fn is_followed(&self, cluster: &ClusterName) -> bool {
+    fn is_synced(&self, cluster: &ClusterName) -> bool {
         let asked = self.asked();
         self.shared.data.read().clusters.get(cluster).is_some_and(|member| member.why_unfollowed(asked).is_none())
     }
 
     fn change(&self, cluster: &ClusterName, f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>) {
         let listeners = self.shared.listeners.lock();
-        let before = self.is_followed(cluster);
+        let before = self.is_synced(cluster);
         let changes = self.shared.data.write().change(cluster, f);
         for change in &changes {
             listeners.state.iter().chain(&listeners.requests).for_each(|listener| listener(change));
         }
-        let after = self.is_followed(cluster);
+        let after = self.is_synced(cluster);
         if before != after
             && let Some(member) = self.shared.data.write().clusters.get_mut(cluster)
         {
-            member.followed.is(after);
+            member.synced_time.is(after);
         }
         if !before && after {
             listeners.resynced.iter().for_each(|listener| listener(cluster));
@@ -412,7 +407,7 @@ impl<K> Member<K> {
             listing: 0,
             listed: 0,
             newest: 0,
-            followed: Followed::default(),
+            synced_time: SyncedTime::default(),
             absent: false,
         }
     }
@@ -443,22 +438,22 @@ impl<K> Member<K> {
         if let Some(why) = self.why_unfollowed(asked) {
             return Some(why);
         }
-        let first = self.entries.broken().next()?;
-        let more = self.entries.broken().count() - 1;
+        let first = self.entries.invalid().next()?;
+        let more = self.entries.invalid().count() - 1;
         let others = if more == 0 { String::new() } else { format!(" and {more} more") };
         Some(format!("{}{others} cannot be read: {}", first.0, first.1.error))
     }
 }
 
-fn report<K: Kind>(object: Guarded<K>) -> Report<K> {
+fn report<K: Kind>(object: DecodeGuard<K>) -> ReportedObject<K> {
     let meta = object.meta();
-    Report {
+    ReportedObject {
         name: meta.name.as_deref().unwrap_or_default().into(),
         uid: meta.uid.as_deref().unwrap_or_default().into(),
         version: meta.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default(),
         content: match object {
-            Guarded::Whole(object) => Ok(Arc::new(object)),
-            Guarded::Broken(broken) => Err(Arc::new(*broken)),
+            DecodeGuard::Valid(object) => Ok(Arc::new(object)),
+            DecodeGuard::Invalid(invalid) => Err(Arc::new(*invalid)),
         },
     }
 }

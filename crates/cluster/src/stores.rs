@@ -1,5 +1,5 @@
-//! The stores of a process as one typed set: each kind that is watched is one line of [`Stores`], with everything that is
-//! different about it. What is done with all kinds, watching them, waiting for them, reading them once, goes through the set.
+//! The stores of a process as one typed set: each watched kind is one line of [`Stores`], and watching, waiting and
+//! reading once go through the set.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -9,7 +9,6 @@ use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all, try_join_all};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -28,42 +27,39 @@ pub enum Presence {
     Installed,
 }
 
-/// Who reads a kind, when everything is read only once.
+/// The commands that read a kind when everything is read only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadBy {
-    /// The scheduler.
     Scheduler,
     /// Only the controllers.
     Controllers,
 }
 
-/// What must be known of a kind before invariants can be checked.
+/// The condition under which invariants of a kind can be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checkable {
-    /// Nothing.
     Always,
     /// Its clusters must be synced; objects that cannot be read are only not checked.
     Synced,
-    /// All of its objects must be readable: others would look wrong because of those that are not.
+    /// All of its objects must be readable: others would seem wrong because of those that are not.
     Complete,
 }
 
-/// What is different about a kind.
+/// The properties of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Properties {
-    /// What its watch is called when it has ended.
+    /// The name of its watch in messages.
     pub watch: &'static str,
     /// Where it must exist.
     pub presence: Presence,
-    /// Who reads it.
     pub read_by: ReadBy,
-    /// A take-over waits until it was read anew.
+    /// A take-over waits until it was listed again.
     pub delays_take_over: bool,
     /// Objects of one name in several clusters are reported.
     pub has_unique_names: bool,
-    /// What must be known of it before invariants are checked.
+    /// The condition under which its invariants can be checked.
     pub checkable: Checkable,
-    /// What it is read for, as a sentence for the roles that allow it.
+    /// The purpose of reading it, as a sentence for the roles that allow it.
     pub why: &'static str,
 }
 
@@ -103,37 +99,32 @@ macro_rules! stores {
 stores! {
     /// The stores of the operator. Clones share them.
     pub struct Stores {
-        /// The flavor groups.
         knowledges: Knowledge {
             indexes: &[], watch: "the watch of flavor groups", presence: Presence::Required, read_by: ReadBy::Scheduler,
             delays_take_over: true, has_unique_names: false, checkable: Checkable::Always,
             why: "The flavor groups are read.",
         }
-        /// Hosts.
         hypervisors: Hypervisor {
             indexes: indexes::HYPERVISOR_INDEXES, watch: "the watch of hosts", presence: Presence::Required,
             read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Synced,
             why: "Hosts and the VMs on them are read.",
         }
-        /// Reservations of every type.
         reservations: Reservation {
             indexes: indexes::RESERVATION_INDEXES, watch: "the watch of reservations", presence: Presence::Required,
             read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
             why: "Reservations are read, also those of others.",
         }
-        /// Commitments.
         commitments: CommittedResource {
             indexes: indexes::COMMITMENT_INDEXES, watch: "the watch of commitments", presence: Presence::Required,
             read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
             why: "Commitments are read.",
         }
-        /// How many cores the groups have in the zones. Without it commitments of cores wait and say so.
+        /// The number of cores of the groups in the zones. Without it commitments of cores wait and report that.
         capacities: FlavorGroupCapacity {
             indexes: indexes::CAPACITY_INDEXES, watch: "the watch of capacities", presence: Presence::Routed,
             read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: false, checkable: Checkable::Synced,
             why: "What others have counted of cores is read.",
         }
-        /// Pipelines.
         pipelines: Pipeline {
             indexes: &[], watch: "the watch of pipelines", presence: Presence::Installed, read_by: ReadBy::Scheduler,
             delays_take_over: false, has_unique_names: false, checkable: Checkable::Always,
@@ -142,23 +133,18 @@ stores! {
     }
 }
 
-/// What watches need.
+/// The dependencies of watches.
 pub struct Feeding<'a> {
-    /// The ways to the clusters.
     pub clusters: &'a Clusters,
-    /// Which of them serves what.
     pub routes: &'a Routes,
-    /// What is counted.
     pub metrics: &'a ClusterMetrics,
     /// Whether kinds that need not be installed are watched.
     pub watches_installed: bool,
-    /// The end of the watches.
     pub stop: &'a CancellationToken,
 }
 
 /// A set of stores.
 pub trait StoreSet {
-    /// Visits every kind.
     fn each(&self, visitor: &mut impl Visitor);
 
     /// The watches that fill the stores, one per kind and cluster, in the order of the set. A required kind that no cluster serves
@@ -176,9 +162,9 @@ pub trait StoreSet {
         join_all(synced.waits).map(drop)
     }
 
-    /// Reads all kinds anew and waits at most `patience` until those have been read that a take-over waits for. Gives the
-    /// clusters that have not answered.
-    fn relist(&self, patience: Duration) -> impl Future<Output = BTreeSet<ClusterName>> + Send + use<'_, Self>
+    /// Lists all kinds again and waits at most `timeout` for those that a take-over needs. Returns the clusters that
+    /// have not responded.
+    fn relist(&self, timeout: Duration) -> impl Future<Output = BTreeSet<ClusterName>> + Send + use<'_, Self>
     where
         Self: Sync,
     {
@@ -186,7 +172,7 @@ pub trait StoreSet {
         self.each(&mut relist);
         async move {
             // Elapsed is no failure: the stores know themselves which clusters are not synced.
-            let _ = timeout(patience, join_all(relist.waits)).await;
+            let _ = tokio::time::timeout(timeout, join_all(relist.waits)).await;
             let mut late = Late { clusters: BTreeSet::new() };
             self.each(&mut late);
             late.clusters
@@ -200,14 +186,13 @@ pub trait StoreSet {
         unsynced.kinds
     }
 
-    /// Why invariants cannot be checked now.
     fn check_completeness(&self) -> Result<(), Partial> {
         let mut check = Check { partial: None };
         self.each(&mut check);
         check.partial.map_or(Ok(()), Err)
     }
 
-    /// Reads once what `cluster` serves and `by` needs, all of it or nothing: hosts without their reservations look free.
+    /// Reads once what `cluster` serves and `by` needs, all of it or nothing: hosts without their reservations seem free.
     fn read_once(
         &self,
         cluster: &Cluster,
@@ -220,7 +205,7 @@ pub trait StoreSet {
             .map(|reads| reads.map(|fills| Contents { fills: fills.into_iter().flatten().collect() }))
     }
 
-    /// What the watches must be allowed to do; of kinds that need not be installed only if they are watched.
+    /// The rights for the watches; those of optional kinds only if they are watched.
     fn rights(&self, watches_installed: bool) -> Vec<Right> {
         let mut reading = Reading { watches_installed, rights: Vec::new() };
         self.each(&mut reading);
@@ -240,7 +225,6 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Puts them into the stores.
     pub fn fill(self) {
         self.fills.into_iter().for_each(|fill| fill());
     }
@@ -308,7 +292,7 @@ impl Visitor for Relist {
         store.relist();
         if properties.delays_take_over {
             let store = store.clone();
-            self.waits.push(async move { store.all_followed().await }.boxed());
+            self.waits.push(async move { store.wait_until_synced().await }.boxed());
         }
     }
 }
@@ -320,7 +304,7 @@ struct Late {
 impl Visitor for Late {
     fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
         if properties.delays_take_over {
-            self.clusters.extend(store.clusters().into_iter().filter(|cluster| store.followed(cluster).is_err()));
+            self.clusters.extend(store.clusters().into_iter().filter(|cluster| store.require_synced(cluster).is_err()));
         }
     }
 }
@@ -333,7 +317,7 @@ struct Unsynced<'a> {
 impl Visitor for Unsynced<'_> {
     fn visit<K: Kind>(&mut self, store: &Store<K>, _: &Properties) {
         if store.clusters().contains(self.cluster) {
-            self.kinds.extend(store.followed(self.cluster).err().map(|partial| (kind_name::<K>(), partial)));
+            self.kinds.extend(store.require_synced(self.cluster).err().map(|partial| (kind_name::<K>(), partial)));
         }
     }
 }
@@ -346,8 +330,8 @@ impl Visitor for Check {
     fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
         let of = |cluster: &ClusterName| match properties.checkable {
             Checkable::Always => Ok(()),
-            Checkable::Synced => store.followed(cluster),
-            Checkable::Complete => store.complete(cluster).map(drop),
+            Checkable::Synced => store.require_synced(cluster),
+            Checkable::Complete => store.require_complete(cluster).map(drop),
         };
         let found = store.clusters().iter().find_map(|cluster| of(cluster).err());
         self.partial = self.partial.take().or(found);
@@ -367,7 +351,7 @@ struct Once<'a> {
 impl Visitor for Once<'_> {
     fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
         let is_optional = properties.presence == Presence::Installed;
-        // As they are watched: elsewhere than at home nobody uses them.
+        // As they are watched: outside of home they are not used.
         let is_used = !is_optional || self.cluster.name == ClusterName::home();
         if is_used && properties.read_by <= self.by && self.routes.serves::<K>(&self.cluster.name) {
             self.reads.push(read(store.clone(), self.cluster.clone(), is_optional).boxed());

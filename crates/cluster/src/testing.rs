@@ -1,23 +1,26 @@
-//! For tests: stores that are filled without a watch and, inside of this crate, a kind and an API server that answers as
-//! it is told.
+//! Test support: stores that are filled without a watch, and in this crate a kind and a scripted API server.
 
 use berth_core::ClusterName;
 
-use crate::{Guarded, Index, Key, Kind, Properties, Requests, Store, StoreSet, Visitor, Watches, Whole};
+use crate::{
+    CompletenessProof, DecodeGuard, Index, Key, Kind, Properties, Requests, Store, StoreSet, Visitor, Watches,
+};
 
 pub(crate) mod seeded;
 
 pub use seeded::Pick;
 
-/// What a replica decides about the lease: what the model of the election checks.
+/// The decisions of a replica about the lease, for the model of the election.
 pub mod lease {
     pub use crate::deadlines::WRITE_DEADLINE;
-    pub use crate::lease::step::{Action, Mark, Record, Seen, Sent, Standing, TIMING, Timing, may_write};
+    pub use crate::lease::step::{
+        Action, LeaseRecord, ObservedLease, RenewTime, ReplicaState, TIMING, Timing, UnansweredWrite, may_write,
+    };
 }
 
-/// Proof of a complete read that nobody made.
-pub fn whole<K>(cluster: &ClusterName) -> Whole<K> {
-    Whole::new(cluster.clone())
+/// A completeness proof without a read.
+pub fn completeness_proof<K>(cluster: &ClusterName) -> CompletenessProof<K> {
+    CompletenessProof::new(cluster.clone())
 }
 
 /// A synced store that holds `objects` of `cluster`.
@@ -29,13 +32,13 @@ pub fn filled<K: Kind>(
     let store = Store::new(indexes);
     store.init(cluster);
     for object in objects {
-        store.listed(cluster, Guarded::Whole(object));
+        store.listed(cluster, DecodeGuard::Valid(object));
     }
     store.init_done(cluster);
     store
 }
 
-/// Every kind of the set is synced in `cluster`, without any object.
+/// Marks every kind of the set as synced in `cluster`, without any object.
 pub fn sync(stores: &impl StoreSet, cluster: &ClusterName) {
     struct Sync<'a>(&'a ClusterName);
     impl Visitor for Sync<'_> {
@@ -49,11 +52,10 @@ pub fn sync(stores: &impl StoreSet, cluster: &ClusterName) {
 
 /// The watch of `cluster` shows that an object was created or changed.
 pub fn applied<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
-    store.applied(cluster, Guarded::Whole(object));
+    store.applied(cluster, DecodeGuard::Valid(object));
 }
 
-/// The same for an object as the API server sends it, which need not decode. An error if it is not even an object with a
-/// name.
+/// Like `applied`, for a raw object, which need not decode. An error if it is not even an object with a name.
 pub fn applied_raw<K: Kind>(
     store: &Store<K>,
     cluster: &ClusterName,
@@ -65,10 +67,10 @@ pub fn applied_raw<K: Kind>(
 
 /// The watch of `cluster` shows that an object was deleted.
 pub fn deleted<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
-    store.deleted(cluster, Guarded::Whole(object));
+    store.deleted(cluster, DecodeGuard::Valid(object));
 }
 
-/// The watch of `cluster` does not get through, for this reason, or does again.
+/// The watch of `cluster` fails for this reason, or works again.
 pub fn failing<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: Option<&str>) {
     store.failing(cluster, why.map(str::to_owned));
 }
@@ -78,19 +80,17 @@ pub fn not_served<K: Kind>(store: &Store<K>, cluster: &ClusterName) {
     store.not_served(cluster);
 }
 
-/// Requests that are collected although no controller runs: tests reconcile by hand.
+/// Collects requests without a running controller: the tests reconcile the keys themselves.
 pub fn opened<K: Key>() -> Requests<K> {
     let requests = Requests::closed();
     requests.open();
     requests
 }
 
-/// Watches that enqueue in `requests`.
 pub fn watches<K: Key>(requests: &Requests<K>) -> Watches<K> {
     Watches::new(requests.clone())
 }
 
-/// The smallest key that is requested.
 pub fn take_smallest<K: Key>(requests: &Requests<K>) -> Option<K> {
     requests.take_smallest()
 }
@@ -101,9 +101,9 @@ pub fn doubtful<K: Kind>(store: &Store<K>, key: &crate::ObjectKey) {
 }
 
 #[cfg(test)]
-mod said;
+mod log;
 #[cfg(test)]
-pub(crate) use said::Said;
+pub(crate) use log::LogCapture;
 #[cfg(test)]
 pub(crate) use scripted::{Reply, Request, Thing, ThingStatus, metrics, scripted, thing};
 
@@ -133,27 +133,26 @@ mod scripted {
     #[kube(group = "test.berth", version = "v1", kind = "Thing", status = "ThingStatus", schema = "disabled")]
     #[kube(derive = "PartialEq", derive = "Default")]
     pub struct ThingSpec {
-        pub room: u32,
+        pub size: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub host: Option<String>,
     }
 
-    /// Its status.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     pub struct ThingStatus {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub host: Option<String>,
     }
 
-    /// A thing as the API server would give it, on host `h`.
+    /// A thing as the API server would return it, on host `h`.
     pub fn thing(name: &str, uid: &str, version: u64) -> Thing {
-        let mut thing = Thing::new(name, ThingSpec { room: 1, host: Some("h".to_owned()) });
+        let mut thing = Thing::new(name, ThingSpec { size: 1, host: Some("h".to_owned()) });
         thing.metadata.uid = Some(uid.to_owned());
         thing.metadata.resource_version = Some(version.to_string());
         thing
     }
 
-    /// What was sent.
+    /// A received request.
     #[derive(Clone, Debug)]
     pub struct Request {
         pub method: String,
@@ -162,11 +161,9 @@ mod scripted {
         pub body: Value,
     }
 
-    /// What is answered.
+    /// The reply to a request.
     pub enum Reply {
-        /// A status code and a body.
         Json(u16, Value),
-        /// Nothing, ever.
         Hang,
         /// The connection breaks after the request was sent.
         Cut,
@@ -175,7 +172,7 @@ mod scripted {
     }
 
     impl Reply {
-        /// An error as the API server gives it.
+        /// An error as the API server returns it.
         pub fn error(code: u16, reason: &str, message: &str) -> Self {
             let status = json!({
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -184,7 +181,6 @@ mod scripted {
             Self::Json(code, status)
         }
 
-        /// The object does not exist.
         pub fn not_found(name: &str) -> Self {
             Self::error(404, "NotFound", &format!("things.test.berth \"{name}\" not found"))
         }
@@ -208,7 +204,6 @@ mod scripted {
         Cluster { name: ClusterName::home(), client: Client::new(service, "default") }
     }
 
-    /// A registry and our metrics in it.
     pub fn metrics() -> (Metrics, ClusterMetrics) {
         let registry = Metrics::new(&BTreeMap::new()).unwrap();
         let all = ClusterMetrics::register(&registry).unwrap();
@@ -231,7 +226,6 @@ mod scripted {
         hyper::Response::builder().status(code).body(body).unwrap()
     }
 
-    /// The body of an answer.
     enum Answer {
         Whole(Option<Value>),
         Lines(mpsc::UnboundedReceiver<Value>),

@@ -1,6 +1,5 @@
-//! From the stores of hosts and reservations to the capacity view. It decides what the view is told of an object: which of
-//! several hosts of one name counts, and what a Reservation holds that cannot be read. The view is listening before any
-//! controller is asked to reconcile, because it keeps state.
+//! Feeds the capacity view from the stores of hosts and reservations. It selects one of several hosts with the same
+//! name, and determines the blocks of an invalid Reservation.
 
 use berth_core::host::Host;
 use berth_core::reservation::{Reservation, ReservationKind};
@@ -51,7 +50,7 @@ pub fn feed_reservations(
 
 /// A Reservation that was never readable still holds the hosts that it names, with everything they have.
 fn unreadable(store: &Store<crds::Reservation>, key: &ObjectKey) -> Option<Reservation> {
-    let malformed = store.malformed().into_iter().find(|malformed| malformed.key == *key)?;
+    let invalid_entry = store.invalid_entries().into_iter().find(|invalid_entry| invalid_entry.key == *key)?;
     let name = |value: &Value| value.as_str().filter(|name| !name.is_empty()).map(Into::into);
     Some(Reservation {
         key: SlotKey::from(key),
@@ -60,8 +59,8 @@ fn unreadable(store: &Store<crds::Reservation>, key: &ObjectKey) -> Option<Reser
         group: "".into(),
         zone: "".into(),
         size: Resources::new(Bytes::MAX, Cores::MAX),
-        target_host: name(&malformed.raw["spec"]["targetHost"]),
-        status_host: name(&malformed.raw["status"]["host"]),
+        target_host: name(&invalid_entry.raw["spec"]["targetHost"]),
+        status_host: name(&invalid_entry.raw["status"]["host"]),
         ready: false,
     })
 }

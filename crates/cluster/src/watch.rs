@@ -1,5 +1,5 @@
-//! From the watch of one kind in one cluster into the store. It decides when to try again, when the store counts as
-//! following the cluster, and looks at objects in doubt from time to time; what a report means is decided by the store.
+//! Feeds a store from the watch of one kind in one cluster: it retries, decides when the store is synced, and reads
+//! objects in doubt again.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use tracing::instrument::WithSubscriber;
 use tracing::{Dispatch, debug, info, warn};
 
 mod absent;
-mod anew;
 mod credentials;
 mod feeding;
 mod naming;
-pub(crate) mod trouble;
+pub(crate) mod outage;
+mod relist;
 
 use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
-use crate::{Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, kind_name, write};
+use crate::{Cluster, Completeness, DecodeGuard, Kind, Store, StoreMetrics, kind_name, write};
 pub(crate) use credentials::Credentials;
 use feeding::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
 use naming::Naming;
-use trouble::{Sort, Telling, Trouble};
+use outage::{OutageLog, Sort, WatchError};
 
-/// A watch without errors for so long may have recovered; an idle one says nothing about it. It doubles with each
-/// failure in a row.
+/// A watch without errors for so long may have recovered; an idle watch shows nothing. It doubles with each consecutive
+/// failure.
 const FIRST_QUIET: Duration = Duration::from_secs(1);
 const LONGEST_QUIET: Duration = Duration::from_secs(10);
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
@@ -46,8 +46,8 @@ pub fn feed<K: Kind>(
     feed_as(store, cluster, stop, metrics, false)
 }
 
-/// The same for a kind that need not be installed: while it is not, the store counts as complete and empty
-/// ([`Store::is_served`]), one line says so, and it is asked for again from time to time.
+/// The same for a kind that need not be installed. While it is not installed, the store counts as complete and empty
+/// ([`Store::is_served`]), one log line reports it, and the watch is retried from time to time.
 pub fn feed_optional<K: Kind>(
     store: Store<K>,
     cluster: Cluster,
@@ -68,7 +68,7 @@ fn feed_as<K: Kind>(
     async move {
         let api = Api::all(cluster.client.clone());
         let feeding = Feeding { store, cluster, metrics, api, naming: Naming::default(), optional };
-        let both = async { futures::join!(feeding.follow(), feeding.keep_house()) };
+        let both = async { futures::join!(feeding.follow(), feeding.settle_doubts()) };
         tokio::select! {
             biased;
             () = stop.cancelled() => {},
@@ -81,7 +81,7 @@ impl<K: Kind> Feeding<K> {
     async fn follow(&self) {
         let mut stream = self.stream();
         let mut progress =
-            Progress { listing: true, failures: 0, telling: Telling::default(), quiet_at: Instant::now() };
+            Progress { listing: true, failures: 0, telling: OutageLog::default(), quiet_at: Instant::now() };
         let mut relists = self.store.relists();
         loop {
             tokio::select! {
@@ -91,32 +91,32 @@ impl<K: Kind> Feeding<K> {
                     stream = self.stream();
                     progress.listing = true;
                 }
-                // kube-runtime warns of every 403 by itself; what is worth a line is decided here.
+                // kube-runtime warns of every 403 itself; this code decides which failures are logged.
                 item = stream.next().with_subscriber(Dispatch::none()) => match item {
                     Some(Ok(event)) => self.take(event, &mut progress),
-                    // What we knew is too old to go on from: the next item begins a new list.
+                    // The last known version is too old: the next item begins a new list.
                     Some(Err(watcher::Error::WatchError(status))) if status.code == 410 => {
-                        debug!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch begins anew");
+                        debug!(kind = kind_name::<K>(), cluster = %self.cluster.name, "watch restarted");
                         progress.listing = true;
                     }
                     Some(Err(error)) => {
-                        let trouble = Trouble::of(&error);
-                        let code = trouble.code;
+                        let error = WatchError::of(&error);
+                        let code = error.code;
                         if self.optional && absent::is_so(code) {
                             stream = self.absent(&mut progress).await;
                             continue;
                         }
-                        self.fail(trouble, &mut progress).await;
-                        if anew::is_needed(code, progress.failures) {
-                            stream = self.anew(&mut progress).await;
+                        self.fail(error, &mut progress).await;
+                        if relist::is_needed(code, progress.failures) {
+                            stream = self.relist(&mut progress).await;
                         }
                     }
                     None => stream = self.stream(),
                 },
                 // A list has no deadline of its own.
                 () = sleep(READ_DEADLINE), if progress.listing => {
-                    self.fail(Trouble::silence(READ_DEADLINE.as_secs()), &mut progress).await;
-                    stream = self.anew(&mut progress).await;
+                    self.fail(WatchError::silence(READ_DEADLINE.as_secs()), &mut progress).await;
+                    stream = self.relist(&mut progress).await;
                 }
                 () = sleep_until(progress.quiet_at), if progress.failures > 0 && !progress.listing => {
                     self.probe(&mut progress).await;
@@ -130,7 +130,7 @@ impl<K: Kind> Feeding<K> {
         boxed(watcher(self.api.clone(), watcher::Config::default().timeout(seconds)))
     }
 
-    fn take(&self, event: watcher::Event<Guarded<K>>, progress: &mut Progress) {
+    fn take(&self, event: watcher::Event<DecodeGuard<K>>, progress: &mut Progress) {
         let (store, cluster) = (&self.store, &self.cluster.name);
         progress.listing = matches!(event, watcher::Event::Init | watcher::Event::InitApply(_));
         match event {
@@ -158,24 +158,24 @@ impl<K: Kind> Feeding<K> {
         self.metrics.credentials.accepted(&self.cluster.name);
         if progress.failures > 0 {
             progress.failures = 0;
-            progress.telling.over();
+            progress.telling.end_outage();
             self.store.failing(&self.cluster.name, None);
-            info!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch works again");
+            info!(kind = kind_name::<K>(), cluster = %self.cluster.name, "watch works again");
             self.show();
         }
     }
 
-    async fn fail(&self, trouble: Trouble, progress: &mut Progress) {
-        let (kind, cluster, why) = (kind_name::<K>(), &self.cluster.name, &trouble.why);
-        if trouble.kind == Sort::Credentials {
+    async fn fail(&self, error: WatchError, progress: &mut Progress) {
+        let (kind, cluster, why) = (kind_name::<K>(), &self.cluster.name, &error.why);
+        if error.kind == Sort::Credentials {
             self.metrics.credentials.refused(cluster, why);
-        } else if progress.telling.tells(trouble.kind) {
-            warn!(kind, cluster = %cluster, error = why, "the watch fails; what is known of the cluster may be out of date");
+        } else if progress.telling.should_log(error.kind) {
+            warn!(kind, cluster = %cluster, error = why, "watch failed; objects may be outdated");
         } else {
-            debug!(kind, cluster = %cluster, error = why, failures = progress.failures, "the watch still fails");
+            debug!(kind, cluster = %cluster, error = why, failures = progress.failures, "watch still fails");
         }
         self.metrics.series.watch_failures.with_label_values(&[kind.as_str(), cluster.as_str()]).inc();
-        self.store.failing(cluster, Some(trouble.why));
+        self.store.failing(cluster, Some(error.why));
         self.show();
         sleep(pause(progress.failures)).await;
         progress.failures = progress.failures.saturating_add(1);
@@ -190,8 +190,8 @@ impl<K: Kind> Feeding<K> {
         }
     }
 
-    /// Looks at what is in doubt and nobody has asked for, and shows how things are.
-    async fn keep_house(&self) {
+    /// Reads objects in doubt again, and updates the metrics.
+    async fn settle_doubts(&self) {
         let mut ticks = interval(HOUSEKEEPING);
         loop {
             ticks.tick().await;
@@ -201,7 +201,7 @@ impl<K: Kind> Feeding<K> {
                     continue;
                 }
                 if let Err(error) = write::settle(&self.store, &self.api, &key).await {
-                    debug!(object = %key, error = %error, "an object stays in doubt");
+                    debug!(object = %key, error = %error, "object still in doubt");
                 }
             }
         }
@@ -211,11 +211,11 @@ impl<K: Kind> Feeding<K> {
         let (kind, cluster, metrics) = (kind_name::<K>(), &self.cluster.name, &self.metrics);
         let labels = [kind.as_str(), cluster.as_str()];
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        let mut malformed = self.store.malformed();
-        malformed.retain(|object| object.key.cluster == *cluster);
-        self.naming.look(&kind, &malformed);
+        let mut invalid_entry = self.store.invalid_entries();
+        invalid_entry.retain(|object| object.key.cluster == *cluster);
+        self.naming.log_invalid_entries(&kind, &invalid_entry);
         metrics.series.objects.with_label_values(&labels).set(number(self.store.len_of(cluster)));
-        metrics.series.malformed.with_label_values(&labels).set(number(malformed.len()));
+        metrics.series.invalid_entry.with_label_values(&labels).set(number(invalid_entry.len()));
         let complete = self.store.completeness(cluster) == Completeness::Complete;
         metrics.series.complete.with_label_values(&labels).set(complete.into());
         metrics.series.in_doubt.with_label_values(&[kind.as_str()]).set(number(self.store.doubts().len()));

@@ -1,6 +1,5 @@
-//! Writing objects so that the store knows at once (architecture, "Rules of the store"). It decides what is sent (the
-//! difference, with preconditions), how long an answer may take, and what each answer means for the store. What is to be
-//! written is decided by whoever calls.
+//! Writes objects and enters the responses into the store. It determines the body (a difference with preconditions),
+//! the deadline, and the meaning of each response for the store.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,10 +21,12 @@ pub use error::{Call, Operation, WriteError};
 
 use crate::deadlines::{READ_DEADLINE, WRITE_DEADLINE};
 use crate::store::Sending;
-use crate::turns::Turn;
-use crate::{Clusters, Fence, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts, gvk, kind_name};
+use crate::write_limiter::WritePermit;
+use crate::{
+    Clusters, CompletenessProof, DecodeGuard, Fence, Kind, ObjectKey, Store, WriteMetrics, conflicts, gvk, kind_name,
+};
 
-/// What a write has brought about.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub enum Written<K> {
     /// Nothing differed; the object is as it was.
@@ -42,8 +43,7 @@ pub struct Writer<K: Kind> {
     clusters: Clusters,
     metrics: Option<Arc<WriteMetrics>>,
     fence: Fence,
-    /// It has waited already.
-    turn: Option<Arc<Turn>>,
+    permit: Option<Arc<WritePermit>>,
 }
 
 impl<K: Kind> Clone for Writer<K> {
@@ -53,53 +53,52 @@ impl<K: Kind> Clone for Writer<K> {
             clusters: self.clusters.clone(),
             metrics: self.metrics.clone(),
             fence: self.fence.clone(),
-            turn: self.turn.clone(),
+            permit: self.permit.clone(),
         }
     }
 }
 
 impl<K: Kind> Writer<K> {
-    /// A writer whose answers go to `store`.
     pub fn new(store: Store<K>, clusters: impl Into<Clusters>) -> Self {
-        Self { store, clusters: clusters.into(), metrics: None, fence: Fence::open(), turn: None }
+        Self { store, clusters: clusters.into(), metrics: None, fence: Fence::open(), permit: None }
     }
 
-    /// The same writer, counting what becomes of its writes.
+    /// The same writer, with metrics of its writes.
     #[must_use]
     pub fn counted(self, metrics: Arc<WriteMetrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
     }
 
-    /// The same writer, which writes only while the fence is open. The fence is asked when a write begins and again
+    /// The same writer, which writes only while the fence is open. The fence is checked when a write begins and again
     /// when its bytes go to the socket. To be called within a runtime.
     #[must_use]
     pub fn fenced(self, fence: Fence) -> Self {
         Self { clusters: self.clusters.fenced(&fence), fence, ..self }
     }
 
-    /// The same writer over an empty store of its own: for objects that are read and written one at a time and of which
-    /// nothing is to stay in memory.
+    /// The same writer over a separate empty store: for objects that are read and written one at a time and are not
+    /// kept in memory.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn without_limiter(&self) -> Self {
         Self { store: Store::new(&[]), ..self.clone() }
     }
 
-    /// Waits until it may write to `cluster`, of all writers of the process together, and keeps that turn as long as it
-    /// lives. Without this every write waits by itself; whoever asks a last question before a write asks it between.
-    pub async fn in_turn(&self, cluster: &ClusterName) -> Self {
-        let turn = self.clusters.turns().wait(cluster).await;
-        Self { turn: turn.map(Arc::new), ..self.clone() }
+    /// Waits for a permit to write to `cluster`, shared by all writers of the process, and keeps it as long as the
+    /// value lives. Otherwise each write waits for its own permit. A caller that must check something right before a
+    /// write checks it after this call.
+    pub async fn with_permit(&self, cluster: &ClusterName) -> Self {
+        let permit = self.clusters.write_limiter().wait(cluster).await;
+        Self { permit: permit.map(Arc::new), ..self.clone() }
     }
 
-    /// The store that the answers go to.
     pub fn store(&self) -> &Store<K> {
         &self.store
     }
 
     /// Creates the object in `cluster`, unless another cluster has one of that name.
     ///
-    /// If there is one of that name it is read and entered into the store, and the answer is
-    /// [`WriteError::AlreadyExists`]: never a success, because nobody has decided yet whether it is what was wanted.
+    /// If an object with that name exists, it is read and entered into the store, and the result is
+    /// [`WriteError::AlreadyExists`]: never a success, because the object may differ.
     pub async fn create(&self, cluster: &ClusterName, object: &K) -> Result<Arc<K>, WriteError> {
         let name = object.meta().name.as_deref().unwrap_or_default();
         let call = call::<K>(Operation::Create, &ObjectKey::new(cluster.clone(), name));
@@ -108,14 +107,14 @@ impl<K: Kind> Writer<K> {
         }
         self.refuse_second(&call)?;
         let api = self.api(&call)?;
-        let object = Guarded::Whole(object.clone());
+        let object = DecodeGuard::Valid(object.clone());
         let sending = self.store.sending(&call.key);
         match self.send(&call, api.create(&PostParams::default(), &object)).await {
             Ok(object) => entered(call, sending, object),
             Err(failure) => {
                 let error = failed(call, sending, failure);
                 if let WriteError::AlreadyExists { call } = &error {
-                    self.look(&call.key).await;
+                    self.read_after_unknown_outcome(&call.key).await;
                 }
                 Err(error)
             }
@@ -132,11 +131,17 @@ impl<K: Kind> Writer<K> {
         }
     }
 
-    /// Deletes the object that was `seen`, not a successor of the same name. With a guard only if it has not changed
-    /// since. An object that is gone already is a success; one with finalizers stays until they are removed.
+    /// Deletes the object that was `seen`, not a successor of the same name; with a guard only if it has not changed
+    /// since. An object that is already gone is a success; one with finalizers stays until they are removed.
     ///
     /// A deletion must not be decided on a partial read: `whole` is the proof that it was not.
-    pub async fn delete(&self, key: &ObjectKey, seen: &K, guard: Guard, whole: &Whole<K>) -> Result<(), WriteError> {
+    pub async fn delete(
+        &self,
+        key: &ObjectKey,
+        seen: &K,
+        guard: Guard,
+        whole: &CompletenessProof<K>,
+    ) -> Result<(), WriteError> {
         let call = call::<K>(Operation::Delete, key);
         if *whole.cluster() != key.cluster {
             let message = format!("it was decided on a read of cluster {}", whole.cluster());
@@ -169,7 +174,7 @@ impl<K: Kind> Writer<K> {
         self.set_finalizers(key, seen, &finalizers).await
     }
 
-    /// Removes a finalizer from the object that was `seen`; a conflict if it has changed since. When it was the last one
+    /// Removes a finalizer from the object that was `seen`; a conflict if it has changed since. If it was the last one
     /// of an object that is being deleted, the object is gone.
     pub async fn remove_finalizer(&self, key: &ObjectKey, seen: &K, finalizer: &str) -> Result<Written<K>, WriteError> {
         let before = seen.meta().finalizers.as_deref().unwrap_or_default();
@@ -180,7 +185,7 @@ impl<K: Kind> Writer<K> {
         self.set_finalizers(key, seen, &after).await
     }
 
-    /// Asks the API server for an object in doubt and enters the answer (rule 4).
+    /// Asks the API server for an object in doubt and enters the answer.
     pub async fn settle(&self, key: &ObjectKey) -> Result<(), WriteError> {
         let call = call::<K>(Operation::Get, key);
         let api = self.api(&call)?;
@@ -213,7 +218,7 @@ impl<K: Kind> Writer<K> {
                 sending.refused();
                 Ok(Written::Unchanged)
             }
-            // The API server ignores the uid in a patch of the status: a successor got what was meant for the object.
+            // The API server ignores the uid in a patch of the status: a successor has got the patch of the object.
             Ok(object) if !is_same_incarnation(old, &object) => {
                 entered(call.clone(), sending, object)?;
                 Err(WriteError::Conflict { call })
@@ -229,9 +234,9 @@ impl<K: Kind> Writer<K> {
 
     /// Sends a write when its turn has come, if we may then, and waits for the answer as long as it is worth something.
     async fn send<T>(&self, call: &Call, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
-        let _turn = match self.turn {
+        let _turn = match self.permit {
             Some(_) => None,
-            None => self.clusters.turns().wait(&call.key.cluster).await,
+            None => self.clusters.write_limiter().wait(&call.key.cluster).await,
         };
         if self.fence.check().is_err() {
             let refused = Err(Failure::Error(WriteError::NotLeader { call: call.clone() }));
@@ -259,9 +264,9 @@ impl<K: Kind> Writer<K> {
         }
     }
 
-    /// A name stands for one object, whichever cluster has it.
+    /// A name identifies one object, in whichever cluster.
     fn refuse_second(&self, call: &Call) -> Result<(), WriteError> {
-        let others = self.store.elsewhere(&call.key);
+        let others = self.store.keys_in_other_clusters(&call.key);
         if others.is_empty() {
             return Ok(());
         }
@@ -272,15 +277,15 @@ impl<K: Kind> Writer<K> {
         Err(WriteError::Elsewhere { call: call.clone(), gvk, others: conflicts::clusters(&others) })
     }
 
-    /// Reads an object that is in our way. If that fails it stays in doubt, so that somebody looks later.
-    async fn look(&self, key: &ObjectKey) {
+    /// Reads an object that is in our way. If that fails it stays in doubt, and is read again later.
+    async fn read_after_unknown_outcome(&self, key: &ObjectKey) {
         let unanswered = self.store.sending(key);
         if self.settle(key).await.is_ok() {
             unanswered.refused();
         }
     }
 
-    fn api(&self, call: &Call) -> Result<Api<Guarded<K>>, WriteError> {
+    fn api(&self, call: &Call) -> Result<Api<DecodeGuard<K>>, WriteError> {
         match self.clusters.get(&call.key.cluster) {
             Some(cluster) => Ok(Api::all(cluster.client.clone())),
             None => Err(WriteError::Invalid {
@@ -299,7 +304,7 @@ impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
     }
 
     /// The same, and a conflict if the object has changed since it was read.
-    pub async fn patch_status_guarded(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
+    pub async fn patch_status_of_version(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
         self.send_status(key, old, new, Guard::Version).await
     }
 
@@ -313,10 +318,10 @@ impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
     }
 }
 
-/// Reads one object and tells the store what there is.
+/// Reads one object and passes the result to the store.
 pub(crate) async fn settle<K: Kind>(
     store: &Store<K>,
-    api: &Api<Guarded<K>>,
+    api: &Api<DecodeGuard<K>>,
     key: &ObjectKey,
 ) -> Result<(), WriteError> {
     let call = call::<K>(Operation::Get, key);
@@ -354,22 +359,22 @@ fn failed<K: Kind>(call: Call, sending: Sending<K>, failure: Failure) -> WriteEr
     error
 }
 
-fn entered<K: Kind>(call: Call, sending: Sending<K>, object: Guarded<K>) -> Result<Arc<K>, WriteError> {
+fn entered<K: Kind>(call: Call, sending: Sending<K>, object: DecodeGuard<K>) -> Result<Arc<K>, WriteError> {
     sending.wrote(object).map_err(|error| WriteError::Malformed { call, message: error.to_string() })
 }
 
 /// True if the API server deletes the object with this very write: it was only waiting for its last finalizer.
-fn is_final<K: Kind>(object: &Guarded<K>) -> bool {
+fn is_final<K: Kind>(object: &DecodeGuard<K>) -> bool {
     let meta = object.meta();
     meta.deletion_timestamp.is_some() && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
 }
 
-fn is_same_incarnation<K: Kind>(old: &K, object: &Guarded<K>) -> bool {
+fn is_same_incarnation<K: Kind>(old: &K, object: &DecodeGuard<K>) -> bool {
     old.meta().uid.is_none() || old.meta().uid == object.meta().uid
 }
 
 /// True if the write changed nothing after all.
-fn is_same<K: Kind>(old: &K, object: &Guarded<K>) -> bool {
+fn is_same<K: Kind>(old: &K, object: &DecodeGuard<K>) -> bool {
     old.meta().resource_version.is_some() && old.meta().resource_version == object.meta().resource_version
 }
 

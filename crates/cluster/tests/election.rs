@@ -32,7 +32,7 @@ async fn spec(cluster: &Cluster) -> LeaseSpec {
     api.get("berth").await.unwrap().spec.unwrap()
 }
 
-/// The lease when it was renewed after `before`.
+/// The lease once it was renewed after `before`.
 async fn renewed(cluster: &Cluster, before: &LeaseSpec) -> LeaseSpec {
     let poll = async {
         loop {
@@ -53,11 +53,11 @@ async fn two_replicas_take_turns() {
     let (first, first_work) = replica(&cluster, "first");
     acquired(&first).await;
     let (second, second_work) = replica(&cluster, "second");
-    // Two renewals, of which the second rests on the answer to the first.
-    let begun = spec(&cluster).await;
-    let once = renewed(&cluster, &begun).await;
+    // Two renewals, of which the second relies on the answer to the first.
+    let started = spec(&cluster).await;
+    let once = renewed(&cluster, &started).await;
     let twice = renewed(&cluster, &once).await;
-    assert_eq!((twice.acquire_time, twice.lease_transitions), (begun.acquire_time, Some(0)));
+    assert_eq!((twice.acquire_time, twice.lease_transitions), (started.acquire_time, Some(0)));
     assert_eq!((second.is_leader(), second.holder().as_deref()), (false, Some("first")));
     assert_eq!(second.leader(), first.leader());
     assert_eq!(first.leader().unwrap().address.as_deref(), Some("http://first:8080"));

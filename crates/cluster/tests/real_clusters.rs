@@ -1,11 +1,13 @@
-//! Real API servers: remotes that are reached with the credentials of home, and a CRD that comes and goes.
+//! Real API servers: remotes that are reached with the credentials of home, and a CRD that is removed and installed.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::time::Duration;
 
-use berth_cluster::{Cluster, ClusterMetrics, Clusters, Completeness, Fitness, Need, Store, Verb, feed, watch_fitness};
+use berth_cluster::{
+    Cluster, ClusterHealth, ClusterMetrics, Clusters, Completeness, Need, Store, Verb, feed, watch_cluster_health,
+};
 use berth_control_plane::ControlPlane;
 use berth_core::ClusterName;
 use berth_crds::{Knowledge, generate};
@@ -35,7 +37,6 @@ fn remote(url: &str, ca_cert: Option<String>, insecure_skip_tls_verify: bool) ->
     Remote { host: url.to_owned(), ca_cert, insecure_skip_tls_verify, kinds: BTreeSet::new(), labels: BTreeMap::new() }
 }
 
-/// Clusters with one remote.
 async fn clusters(account: &std::path::Path, remote: Remote) -> Clusters {
     let servers = ApiServers { home: None, remotes: vec![remote] };
     Cluster::connect_all(Some(account), "berth/test", &servers).await.unwrap()
@@ -47,12 +48,12 @@ async fn a_remote_is_reached_with_the_account_of_home_and_its_own_root() {
     let account = home.service_account("harbour", "pilot").await.unwrap();
     let other = ControlPlane::start_trusting(&[&account]).await.unwrap();
     let (url, root) = (other.url(), other.root_certificate().unwrap());
-    let fitness = Fitness::new(metrics().fitness);
+    let cluster_health = ClusterHealth::new(metrics().cluster_health);
     let needs = vec![Need::namespaced("", "v1", "configmaps", "default", &[Verb::Get])];
 
-    // Without a root of its own that of home counts, which has not signed it.
+    // Without its own root certificate that of home counts, which has not signed it.
     let strange = clusters(&account, remote(url, None, false)).await;
-    let problems = fitness.check(strange.remotes().next().unwrap(), &needs).await.unwrap_err();
+    let problems = cluster_health.check(strange.remotes().next().unwrap(), &needs).await.unwrap_err();
     assert!(problems.len() == 1 && problems[0].to_string().contains("certificate"), "{problems:?}");
     let trusting = clusters(&account, remote(url, None, true)).await;
     trusting.remotes().next().unwrap().client.apiserver_version().await.unwrap();
@@ -61,18 +62,18 @@ async fn a_remote_is_reached_with_the_account_of_home_and_its_own_root() {
     let name = url.strip_prefix("https://").unwrap();
     let far = all.get(&name.into()).unwrap().clone();
     let stop = CancellationToken::new();
-    let watching = tokio::spawn(watch_fitness(fitness.clone(), far.clone(), needs, stop.clone()));
+    let watching = tokio::spawn(watch_cluster_health(cluster_health.clone(), far.clone(), needs, stop.clone()));
     let denied = format!(
         "cluster {name}: we may not get configmaps in namespace default; grant it with a Role and a binding to our account"
     );
-    until("the missing right is told", || async { fitness.problems() == [denied.clone()] }).await;
+    until("the missing right is reported", || async { cluster_health.problems() == [denied.clone()] }).await;
     for grant in [
         ["create", "role", "pilot", "--verb=get", "--resource=configmaps"],
         ["create", "rolebinding", "pilot", "--role=pilot", "--serviceaccount=harbour:pilot"],
     ] {
         other.run_kubectl(&grant, None).await.unwrap();
     }
-    until("the right is granted", || async { fitness.problems().is_empty() }).await;
+    until("the right is granted", || async { cluster_health.problems().is_empty() }).await;
     stop.cancel();
     watching.await.unwrap();
 }

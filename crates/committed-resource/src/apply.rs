@@ -1,11 +1,10 @@
-//! Apply: brings the decided plan into the world. Every step is idempotent and the world is sound after any of them:
-//! the finalizer comes before the first slot, what is released goes before what is created, and the finalizer goes
-//! last.
+//! Applies a decided plan. Every step is idempotent and safe to stop after: the finalizer comes before the first slot,
+//! releases come before creates, and the finalizer goes last.
 
 use std::sync::Arc;
 
 use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
-use berth_cluster::{Freezer, Guard, ObjectKey, Whole, WriteError, Writer, Written};
+use berth_cluster::{CompletenessProof, Guard, ObjectKey, Pauses, WriteError, Writer, Written};
 use berth_core::{HostName, SlotKey, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
@@ -13,60 +12,60 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 
 use crate::error::Error;
-use crate::facts::Facts;
+use crate::facts::CommitmentFacts;
 use crate::object::{self, Origin};
-use crate::plan::{Decided, Finalizer, Leave, Plan};
+use crate::plan::{CommitmentDecision, CommitmentPlan, Finalizer, ReleasedSlot};
 use crate::read::is_slot;
 
 /// Writes of one plan that are under way at once.
 const CONCURRENT_WRITES: usize = 16;
 
-/// What writes need.
+/// The dependencies of writes.
 pub(crate) struct Apply<'a, S> {
     pub(crate) key: &'a ObjectKey,
     pub(crate) commitments: &'a Writer<CommittedResource>,
     pub(crate) reservations: &'a Writer<Reservation>,
     pub(crate) scheduler: &'a S,
-    pub(crate) freezer: &'a Freezer,
+    pub(crate) pauses: &'a Pauses,
     pub(crate) commitment: &'a CommittedResource,
     pub(crate) origin: Origin,
 }
 
 impl<S: Scheduler> Apply<'_, S> {
-    /// Runs the plan. After an error the rest is not done; the next look plans from what there is.
+    /// Runs the plan. After an error the rest is not done; the next reconciliation plans from the new state.
     pub(crate) async fn run(
         &self,
         object: &Arc<CommittedResource>,
-        facts: &Facts,
-        decided: &Decided,
+        facts: &CommitmentFacts,
+        decided: &CommitmentDecision,
     ) -> Result<(), Error> {
         if decided.plan.finalizer == Finalizer::Add {
             self.protect(object).await?;
         }
         let slots = &decided.plan.slots;
-        if let Some(whole) = &decided.plan.whole {
-            all(slots.release.iter().map(|release| self.release(release, whole).boxed()).collect()).await?;
+        if let Some(proof) = &decided.plan.proof {
+            run_all(slots.release.iter().map(|release| self.release(release, proof).boxed()).collect()).await?;
         }
-        all(decided.plan.leave.iter().map(|leave| self.leave(leave).boxed()).collect()).await?;
-        all(slots.update.iter().map(|update| self.update(decided, update).boxed()).collect()).await?;
+        run_all(decided.plan.leave.iter().map(|leave| self.leave(leave).boxed()).collect()).await?;
+        run_all(slots.update.iter().map(|update| self.update(decided, update).boxed()).collect()).await?;
         let now = decided.paced.map_or(usize::MAX, |paced| paced.slots);
         let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref)).take(now);
-        all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
+        run_all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
         if decided.plan.finalizer == Finalizer::Remove && self.nothing_is_left(facts) {
-            let commitments = self.commitments.in_turn(&self.key.cluster).await;
-            self.may_go_on()?;
+            let commitments = self.commitments.with_permit(&self.key.cluster).await;
+            self.check_preconditions()?;
             commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         Ok(())
     }
 
-    /// Whoever freezes a commitment in the middle of its apply finds no write that was not under way: to be asked when
-    /// there is nothing more to wait for.
-    fn may_go_on(&self) -> Result<(), Error> {
-        if self.freezer.commitment(self.commitment).is_some() { Err(Error::Frozen) } else { Ok(()) }
+    /// Checks the pause right before a write, when there is nothing more to wait for, so that a commitment that is
+    /// paused during its apply gets no further writes.
+    fn check_preconditions(&self) -> Result<(), Error> {
+        if self.pauses.commitment(self.commitment).is_some() { Err(Error::Paused) } else { Ok(()) }
     }
 
-    /// A commitment that has gone meanwhile must not get slots: nobody would ever release them.
+    /// A commitment that is gone must not get slots, because they would never be released.
     async fn protect(&self, object: &Arc<CommittedResource>) -> Result<(), Error> {
         match self.commitments.add_finalizer(self.key, object, labels::RELEASE_SLOTS).await? {
             Written::Gone => Err(Error::Changed),
@@ -74,10 +73,10 @@ impl<S: Scheduler> Apply<'_, S> {
         }
     }
 
-    /// A slot with finalizers of others is still there after its deletion: then ours stays, too. What a duplicate
-    /// shows, what is known of a cluster that a person has given up, and Reservations of other types that name the
-    /// commitment in old data, do not count.
-    fn nothing_is_left(&self, facts: &Facts) -> bool {
+    /// A slot with finalizers of other clients still exists after its deletion, and then the finalizer of the
+    /// commitment stays, too. Slots of a duplicate, slots in a cluster that a user has given up, and Reservations of
+    /// other types that name the commitment in old data, do not count.
+    fn nothing_is_left(&self, facts: &CommitmentFacts) -> bool {
         let named = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
         let mut slots = named.iter().filter(|entry| is_slot(&entry.object));
         let none_counts = facts.served_instead.is_some();
@@ -85,29 +84,29 @@ impl<S: Scheduler> Apply<'_, S> {
     }
 
     /// A slot that is released because it is empty must still be so.
-    async fn release(&self, release: &planner::Release, whole: &Whole<Reservation>) -> Result<(), Error> {
-        self.delete(&release.name, if release.empty { Guard::Version } else { Guard::None }, whole).await
+    async fn release(&self, release: &planner::Release, proof: &CompletenessProof<Reservation>) -> Result<(), Error> {
+        self.delete(&release.name, if release.empty { Guard::Version } else { Guard::None }, proof).await
     }
 
-    async fn leave(&self, leave: &Leave) -> Result<(), Error> {
-        self.delete(&leave.name, Guard::None, &leave.whole).await
+    async fn leave(&self, leave: &ReleasedSlot) -> Result<(), Error> {
+        self.delete(&leave.name, Guard::None, &leave.proof).await
     }
 
-    async fn delete(&self, name: &SlotName, guard: Guard, whole: &Whole<Reservation>) -> Result<(), Error> {
-        let key = ObjectKey::new(whole.cluster().clone(), name.as_str());
-        let reservations = self.reservations.in_turn(&key.cluster).await;
+    async fn delete(&self, name: &SlotName, guard: Guard, proof: &CompletenessProof<Reservation>) -> Result<(), Error> {
+        let key = ObjectKey::new(proof.cluster().clone(), name.as_str());
+        let reservations = self.reservations.with_permit(&key.cluster).await;
         let Some(seen) = reservations.store().get(&key) else { return Ok(()) };
-        self.may_go_on()?;
-        Ok(reservations.delete(&key, &seen, guard, whole).await?)
+        self.check_preconditions()?;
+        Ok(reservations.delete(&key, &seen, guard, proof).await?)
     }
 
-    async fn update(&self, decided: &Decided, update: &planner::Update) -> Result<(), Error> {
+    async fn update(&self, decided: &CommitmentDecision, update: &planner::Update) -> Result<(), Error> {
         let key = object_key(&decided.plan, &update.name);
-        let reservations = self.reservations.in_turn(&key.cluster).await;
+        let reservations = self.reservations.with_permit(&key.cluster).await;
         let (Some(old), Some(target)) = (reservations.store().get(&key), &decided.plan.target) else {
             return Ok(());
         };
-        self.may_go_on()?;
+        self.check_preconditions()?;
         let new = object::updated(&old, target, update.size, &self.origin);
         let guard = if old.spec.resources == new.spec.resources { Guard::None } else { Guard::Version };
         let written = reservations.patch(&key, &old, &new, guard).await;
@@ -117,17 +116,23 @@ impl<S: Scheduler> Apply<'_, S> {
         }
     }
 
-    async fn create(&self, decided: &Decided, new: &planner::NewSlot, host: Option<&HostName>) -> Result<(), Error> {
+    async fn create(
+        &self,
+        decided: &CommitmentDecision,
+        new: &planner::NewSlot,
+        host: Option<&HostName>,
+    ) -> Result<(), Error> {
         let Some(target) = &decided.plan.target else { return Ok(()) };
         let key = object_key(&decided.plan, &new.name);
-        let reservations = self.reservations.in_turn(&key.cluster).await;
-        self.may_go_on()?;
+        let reservations = self.reservations.with_permit(&key.cluster).await;
+        self.check_preconditions()?;
         let object = object::created(target, new, host, &self.origin);
         let written = reservations.create(&key.cluster, &object).await;
         self.noting_doubt(&key, written).map(drop)
     }
 
-    /// A write of unknown outcome may have taken room: the scheduler must keep it until the object was looked up.
+    /// A write of unknown outcome may have taken free capacity: the scheduler must keep it until the object was read
+    /// again.
     fn noting_doubt<T>(&self, key: &ObjectKey, written: Result<T, WriteError>) -> Result<T, Error> {
         if let Err(WriteError::Unknown { .. }) = &written {
             self.scheduler.in_doubt(&SlotKey::from(key));
@@ -136,13 +141,13 @@ impl<S: Scheduler> Apply<'_, S> {
     }
 }
 
-fn object_key(plan: &Plan, name: &SlotName) -> ObjectKey {
+fn object_key(plan: &CommitmentPlan, name: &SlotName) -> ObjectKey {
     ObjectKey::new(plan.cluster(), name.as_str())
 }
 
 /// Runs all, several at once, to the end, so that no write is left half known; then the first error in the order of the
 /// plan counts, so that the same trouble always reads the same.
-async fn all(steps: Vec<BoxFuture<'_, Result<(), Error>>>) -> Result<(), Error> {
+async fn run_all(steps: Vec<BoxFuture<'_, Result<(), Error>>>) -> Result<(), Error> {
     let results: Vec<_> = stream::iter(steps).buffered(CONCURRENT_WRITES).collect().await;
     results.into_iter().collect()
 }

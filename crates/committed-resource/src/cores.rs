@@ -1,11 +1,10 @@
-//! Cores of the whole process: how many there are, who holds them, and the one lock under which they are given out. It
-//! gathers what objects show and asks the ledger; which commitment asks for what is planned elsewhere.
+//! The cores of the whole process: how many there are, who holds them, and the lock under which they are given out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_cluster::indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES};
-use berth_cluster::{Entry, Freezer, Malformed, ObjectKey, Requests, Routes, Store};
+use berth_cluster::{Entry, InvalidEntry, ObjectKey, Pauses, Requests, Routes, Store};
 use berth_core::{ClusterName, Cores};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, facts};
 use jiff::Timestamp;
@@ -13,9 +12,9 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tracing::warn;
 
+use crate::block_reason::BlockReason;
 use crate::facts::Capacity;
-use crate::hindrance::Hindrance;
-use crate::ledger::{Claim, Ledger, Place, Verdict};
+use crate::ledger::{ClaimResult, CoresClaim, GroupAndZone, Ledger};
 use crate::served::served_instead;
 use crate::watches::waiting_for_cores;
 
@@ -29,29 +28,29 @@ pub struct CoresBook {
     commitments: Store<CommittedResource>,
     capacities: Store<FlavorGroupCapacity>,
     routes: Routes,
-    freezer: Freezer,
+    pauses: Pauses,
     requests: Requests<ObjectKey>,
-    /// Where several objects say what there is; each is logged once.
-    ambiguous: Mutex<BTreeSet<Place>>,
+    /// Places with several objects about their cores; each is logged once.
+    ambiguous: Mutex<BTreeSet<GroupAndZone>>,
 }
 
 impl CoresBook {
-    /// The objects that say how many cores there are.
+    /// The objects with the number of cores.
     pub(crate) fn capacities(&self) -> &Store<FlavorGroupCapacity> {
         &self.capacities
     }
 
-    /// A book in which nothing is decided yet. Commitments that wait for cores are enqueued in `requests` when a decision of
-    /// this process has come to nothing.
+    /// A book without decisions. Commitments that wait for cores are enqueued in `requests` when a decision of this
+    /// process has failed.
     pub fn new(
         commitments: Store<CommittedResource>,
         capacities: Store<FlavorGroupCapacity>,
         routes: Routes,
-        freezer: Freezer,
+        pauses: Pauses,
         requests: Requests<ObjectKey>,
     ) -> Self {
         let (ledger, ambiguous) = Default::default();
-        Self { ledger, commitments, capacities, routes, freezer, requests, ambiguous }
+        Self { ledger, commitments, capacities, routes, pauses, requests, ambiguous }
     }
 
     /// True when everything that was decided is shown by objects.
@@ -59,22 +58,22 @@ impl CoresBook {
         self.ledger.lock().is_empty()
     }
 
-    /// What there is in a place, for a commitment in `cluster`. A read that is not complete is never the reason for a
-    /// refusal.
-    pub(crate) fn capacity(&self, place: &Place, cluster: &ClusterName) -> Capacity {
+    /// The cores of a place, for a commitment in `cluster`. An incomplete read never causes a rejection.
+    pub(crate) fn capacity(&self, place: &GroupAndZone, cluster: &ClusterName) -> Capacity {
         match self.object(place, cluster) {
             Err(why) => Capacity::Unknown(why),
             Ok(None) => Capacity::NoObject,
             Ok(Some(entry)) => match facts::total_cores(&entry.object) {
                 Ok(Some(total)) => Capacity::Total(total),
                 Ok(None) => Capacity::NoCores(entry.key.name.to_string()),
-                Err(error) => Capacity::Unknown(Hindrance::NoTotal { name: entry.key.name.to_string(), error }),
+                Err(error) => Capacity::Unknown(BlockReason::NoTotal { name: entry.key.name.to_string(), error }),
             },
         }
     }
 
-    /// Decides about a claim at `now`. What is given out is held until the look has ended ([`CoresBook::looking`]).
-    pub(crate) fn take(&self, key: &ObjectKey, claim: &Claim, now: Timestamp) -> Verdict {
+    /// Decides about a claim at `now`. Cores that are given out are held until the reconciliation has ended
+    /// ([`CoresBook::start_reconciliation`]).
+    pub(crate) fn take(&self, key: &ObjectKey, claim: &CoresClaim, now: Timestamp) -> ClaimResult {
         let mut ledger = self.ledger.lock();
         let settled = ledger.settle(|key| self.commitments.in_doubt(key));
         let verdict = ledger.take(key, claim, &self.shown(&claim.place, now));
@@ -85,13 +84,13 @@ impl CoresBook {
         verdict
     }
 
-    /// For the time of a look at a commitment: when it ends, however it does, so does what it took, unless nobody knows
-    /// whether it was written. What was written the store shows by then.
-    pub(crate) fn looking(self: &Arc<Self>, key: &ObjectKey) -> Looking {
-        Looking { book: self.clone(), key: key.clone() }
+    /// Guard for one reconciliation of a commitment. When the reconciliation ends, its decision is removed, unless the
+    /// outcome of its write is unknown. By then the store shows a write that succeeded.
+    pub(crate) fn start_reconciliation(self: &Arc<Self>, key: &ObjectKey) -> CoresReconciliation {
+        CoresReconciliation { book: self.clone(), key: key.clone() }
     }
 
-    fn looked(&self, key: &ObjectKey) {
+    fn end_reconciliation(&self, key: &ObjectKey) {
         if self.commitments.in_doubt(key) {
             return self.ledger.lock().doubt(key);
         }
@@ -101,21 +100,25 @@ impl CoresBook {
         }
     }
 
-    fn enqueue_waiting(&self, place: &Place, except: &ObjectKey) {
+    fn enqueue_waiting(&self, place: &GroupAndZone, except: &ObjectKey) {
         let mut keys = waiting_for_cores(place, &self.commitments);
         keys.retain(|key| key != except);
         self.requests.add(keys);
     }
 
     /// The first object by name, then by cluster.
-    fn object(&self, place: &Place, cluster: &ClusterName) -> Result<Option<Entry<FlavorGroupCapacity>>, Hindrance> {
+    fn object(
+        &self,
+        place: &GroupAndZone,
+        cluster: &ClusterName,
+    ) -> Result<Option<Entry<FlavorGroupCapacity>>, BlockReason> {
         let zone = Some(place.zone.as_str());
         let serving = self.routes.target::<FlavorGroupCapacity>(zone)?;
-        self.capacities.followed(&serving)?;
-        self.commitments.followed(cluster)?;
-        if let Some(one) = self.capacities.malformed().iter().find(|one| may_be_about(one, place)) {
+        self.capacities.require_synced(&serving)?;
+        self.commitments.require_synced(cluster)?;
+        if let Some(one) = self.capacities.invalid_entries().iter().find(|one| may_concern(one, place)) {
             let (name, error) = (one.key.name.to_string(), one.error.to_string());
-            return Err(Hindrance::UnreadableCapacity { name, error });
+            return Err(BlockReason::UnreadableCapacity { name, error });
         }
         let mut found = self.capacities.select(&CAPACITY_BY_PLACE, &place.indexed());
         found.sort_by(|a, b| (&a.key.name, &a.key.cluster).cmp(&(&b.key.name, &b.key.cluster)));
@@ -123,47 +126,48 @@ impl CoresBook {
         Ok(found.into_iter().next())
     }
 
-    fn remark(&self, place: &Place, found: &[Entry<FlavorGroupCapacity>]) {
+    fn remark(&self, place: &GroupAndZone, found: &[Entry<FlavorGroupCapacity>]) {
         let mut known = self.ambiguous.lock();
         if found.len() < 2 {
             known.remove(place);
         } else if known.insert(place.clone()) {
             let (group, zone, names) = (&place.group, &place.zone, found.iter().map(|entry| &*entry.key.name));
             let names = names.collect::<Vec<_>>().join(", ");
-            warn!(%group, %zone, names, "several FlavorGroupCapacity objects are about this, the first counts; delete the others");
+            warn!(%group, %zone, names, "several FlavorGroupCapacity objects for one group and zone; the first counts, delete the others");
         }
     }
 
     /// Accepted cores of served commitments, each in the place in which it was accepted.
-    fn shown(&self, place: &Place, now: Timestamp) -> BTreeMap<ObjectKey, Cores> {
+    fn shown(&self, place: &GroupAndZone, now: Timestamp) -> BTreeMap<ObjectKey, Cores> {
         let entries = self.commitments.select(&COMMITMENT_BY_CORES, &place.indexed());
         let served =
             |entry: &Entry<_>| served_instead(&self.commitments, &self.routes, &entry.key, &entry.object).is_none();
-        let frozen = |object| self.freezer.commitment(object).is_some();
+        let paused = |object| self.pauses.commitment(object).is_some();
         let held =
-            entries.iter().filter_map(|entry| Some((entry, held(&entry.object, Some(now), frozen(&entry.object))?)));
+            entries.iter().filter_map(|entry| Some((entry, held(&entry.object, Some(now), paused(&entry.object))?)));
         let here = held.filter(|(entry, held)| held.place == *place && served(entry));
         let mut shown: BTreeMap<_, _> = here.map(|(entry, held)| (entry.key.clone(), held.cores)).collect();
-        let malformed = self.commitments.malformed().into_iter().filter(|one| self.commitments.get(&one.key).is_none());
-        shown.extend(malformed.filter_map(|one| Some((one.key.clone(), held::unreadable(&one.raw, place)?))));
+        let invalid =
+            self.commitments.invalid_entries().into_iter().filter(|one| self.commitments.get(&one.key).is_none());
+        shown.extend(invalid.filter_map(|one| Some((one.key.clone(), held::unreadable(&one.raw, place)?))));
         shown
     }
 }
 
-/// See [`CoresBook::looking`].
-pub(crate) struct Looking {
+/// See [`CoresBook::start_reconciliation`].
+pub(crate) struct CoresReconciliation {
     book: Arc<CoresBook>,
     key: ObjectKey,
 }
 
-impl Drop for Looking {
+impl Drop for CoresReconciliation {
     fn drop(&mut self) {
-        self.book.looked(&self.key);
+        self.book.end_reconciliation(&self.key);
     }
 }
 
 /// An object whose spec cannot be read may be about any place.
-fn may_be_about(one: &Malformed, place: &Place) -> bool {
+fn may_concern(one: &InvalidEntry, place: &GroupAndZone) -> bool {
     let spec = &one.raw["spec"];
     let may_be = |value: &Value, name: &str| value.as_str().is_none_or(|text| text == name);
     may_be(&spec["flavorGroup"], place.group.as_str()) && may_be(&spec["availabilityZone"], place.zone.as_str())

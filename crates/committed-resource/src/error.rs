@@ -1,42 +1,40 @@
-//! What can go wrong in a look, and what follows from it.
+//! The errors of a reconciliation and their classes.
 
-use berth_cluster::{Class, Classified, WriteError};
+use berth_cluster::{Classified, ErrorClass, WriteError};
 use berth_scheduler::SchedulerError;
 use thiserror::Error;
 
-/// A look at a commitment did not come to its end.
+/// The reconciliation of a commitment did not complete.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An object could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The scheduler must not be asked before an object was looked up.
+    /// The scheduler must not be called before an object was read again.
     #[error(transparent)]
     Scheduler(#[from] SchedulerError),
     /// Something went away while the plan was applied.
     #[error("a slot went away while the plan was applied; it is planned again")]
     Changed,
-    /// Somebody froze the commitment meanwhile.
-    #[error("the commitment was frozen while its plan was applied; the rest of the plan is not")]
-    Frozen,
+    #[error("the commitment was paused while its plan was applied; the rest of the plan is not applied")]
+    Paused,
 }
 
 impl Error {
-    /// The look rested on old facts. That is nobody's concern: it is repeated at once and decides anew.
+    /// The reconciliation rested on outdated facts: it is repeated at once and decides again.
     pub(crate) fn is_stale(&self) -> bool {
         matches!(
             self,
-            Self::Write(WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) | Self::Changed | Self::Frozen
+            Self::Write(WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) | Self::Changed | Self::Paused
         )
     }
 }
 
 impl Classified for Error {
-    fn class(&self) -> Class {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Write(error) => error.class(),
-            Self::Scheduler(SchedulerError::InDoubt { .. }) | Self::Changed | Self::Frozen => Class::Soon,
-            Self::Scheduler(_) => Class::Later,
+            Self::Scheduler(SchedulerError::InDoubt { .. }) | Self::Changed | Self::Paused => ErrorClass::Conflict,
+            Self::Scheduler(_) => ErrorClass::Transient,
         }
     }
 }

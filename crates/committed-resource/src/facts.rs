@@ -1,11 +1,11 @@
-//! What a look at a commitment rests on. Gathered by the controller, never changed by a decision.
+//! The facts of a reconciliation. The controller gathers them; decisions do not change them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{FlavorGroupsError, Frozen, ObjectKey, Partial, RouteError, Whole};
+use berth_cluster::{CompletenessProof, FlavorGroupsError, ObjectKey, Partial, PauseCause, RouteError};
 use berth_core::commitment::{Spec, State};
 use berth_core::flavor::FlavorGroups;
 use berth_core::host::ConditionStatus;
@@ -17,53 +17,44 @@ use berth_crds::{CommitmentState, CommittedResource, Reservation, conditions};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
-use crate::hindrance::{Hindrance, UnreadableHost};
+use crate::block_reason::{BlockReason, UnreadableHost};
 
 /// A commitment and the world around it, as far as its slots depend on it.
 #[derive(Clone, Debug)]
-pub struct Facts {
-    /// Name of the CommittedResource object.
+pub struct CommitmentFacts {
     pub name: String,
-    /// The cluster that holds it.
     pub cluster: ClusterName,
     /// Why it is left exactly as it is.
-    pub frozen: Option<Frozen>,
+    pub paused: Option<PauseCause>,
     /// The cluster of its zone, when that is another one.
     pub belongs_to: Option<ClusterName>,
-    /// Why nobody knows what commitments there are in that cluster, if so: one of them may be served in its place.
+    /// Why the commitments of that cluster are unknown, if so: one of them may be served in its place.
     pub belongs_unread: Option<Partial>,
-    /// `metadata.generation`.
     pub generation: i64,
-    /// `metadata.creationTimestamp`: the rank among commitments that wait for room.
+    /// `metadata.creationTimestamp`: the rank among commitments that wait for free capacity.
     pub created: Timestamp,
-    /// It has a deletion time.
     pub deleting: bool,
     /// It carries the finalizer that releases its slots.
     pub has_finalizer: bool,
-    /// What is wanted.
     pub spec: Spec,
-    /// What was accepted last.
     pub accepted: Option<Spec>,
-    /// Its Ready condition.
     pub ready: Option<Ready>,
     /// The object that is served in its place, when two have the same UUID.
     pub served_instead: Option<Served>,
-    /// What each cluster holds of it.
     pub holdings: BTreeMap<ClusterName, Holding>,
-    /// Where the slots of the wanted spec belong, or why nobody can say.
+    /// Where the slots of the desired spec belong, or why that is unknown.
     pub site: Result<Site, RouteError>,
-    /// The same for the accepted spec.
     pub accepted_site: Result<Site, RouteError>,
-    /// Clusters that a person has given up: what they may hold does not keep the commitment.
+    /// Clusters that a user has given up: slots there do not keep the commitment.
     pub forgotten: BTreeSet<ClusterName>,
     /// Which names of slots are taken by other objects.
-    pub taken: Taken,
+    pub taken: NameLookup,
     /// The flavor groups, or why they cannot be read.
     pub groups: Result<Arc<FlavorGroups>, FlavorGroupsError>,
     /// Why the newest flavor groups cannot be read, while older ones count: then an unknown group proves nothing.
     pub outdated: Option<FlavorGroupsError>,
-    /// Free room on the hosts of slots that are smaller than their flavor.
-    pub room: BTreeMap<HostName, Resources>,
+    /// Free capacity on the hosts of slots that are smaller than their flavor.
+    pub free_capacity: BTreeMap<HostName, Resources>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
     /// How many cores its group has in its zone, for a commitment of cores.
@@ -73,39 +64,36 @@ pub struct Facts {
 /// The object that is served for a UUID in place of another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Which object.
     pub key: ObjectKey,
     /// It carries the finalizer and is not going away itself, so that the slots are safe with it.
     pub protects: bool,
 }
 
-/// What one cluster holds of a commitment.
+/// The slots of a commitment in one cluster.
 #[derive(Clone, Debug)]
 pub struct Holding {
-    /// The slots with its UUID.
     pub slots: Vec<Slot>,
     /// Proof that there are no others, or why there may be: then no slot is created, sized or deleted there.
-    pub read: Result<Whole<Reservation>, Partial>,
-    /// Another object of that cluster has the same UUID: the slots are left to whoever sorts that out.
+    pub read: Result<CompletenessProof<Reservation>, Partial>,
+    /// Another object of that cluster has the same UUID: the slots are left alone until one of them is deleted.
     pub shared: bool,
 }
 
 /// Where the slots and hosts of a zone are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The cluster of its Reservations.
     pub cluster: ClusterName,
     /// Why its hosts are not followed, if so: then no slot is placed.
     pub hosts_unknown: Option<Partial>,
-    /// A Hypervisor that cannot be read, and why: then a lack of room proves nothing.
+    /// A Hypervisor that cannot be read, and why: then a lack of free capacity proves nothing.
     pub host_unreadable: Option<UnreadableHost>,
 }
 
 /// Tells whether a Reservation of that name exists.
 #[derive(Clone)]
-pub struct Taken(pub Arc<dyn Fn(&SlotName) -> bool + Send + Sync>);
+pub struct NameLookup(pub Arc<dyn Fn(&SlotName) -> bool + Send + Sync>);
 
-impl fmt::Debug for Taken {
+impl fmt::Debug for NameLookup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Taken")
     }
@@ -114,31 +102,26 @@ impl fmt::Debug for Taken {
 /// The Ready condition of a commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// Its status.
     pub status: ConditionStatus,
     /// Its reason; none when it is not one of ours.
     pub reason: Option<Reason>,
-    /// Its message.
     pub message: String,
-    /// The generation that it speaks of.
     pub observed_generation: i64,
-    /// Since when.
     pub since: Timestamp,
 }
 
-impl Facts {
+impl CommitmentFacts {
     /// The slots where those of the wanted spec belong.
     pub fn slots(&self) -> &[Slot] {
         let holding = self.site.as_ref().ok().and_then(|site| self.holdings.get(&site.cluster));
         holding.map(|holding| &holding.slots[..]).unwrap_or_default()
     }
 
-    /// The slots of every cluster.
     pub fn all_slots(&self) -> impl Iterator<Item = &Slot> {
         self.holdings.values().flat_map(|holding| &holding.slots)
     }
 
-    /// The clusters of which nobody knows whether they hold slots, and why. One that was given up does not count.
+    /// The clusters of which it is unknown whether they hold slots, and why. One that was given up does not count.
     pub fn unreadable(&self) -> impl Iterator<Item = (&ClusterName, &Partial)> {
         let held = self.holdings.iter().filter_map(|(cluster, holding)| Some((cluster, holding.read.as_ref().err()?)));
         held.filter(|(cluster, _)| !self.forgotten.contains(*cluster))
@@ -154,7 +137,7 @@ impl Facts {
         format!("{}-", self.name)
     }
 
-    /// What the slots of this spec, the wanted or the accepted one, are to be.
+    /// The target of the slots for this spec, the desired or the accepted one.
     pub fn target(&self, spec: &Spec) -> Target {
         Target {
             commitment: spec.uuid.clone(),
@@ -175,11 +158,11 @@ impl Facts {
         self.ready.as_ref().filter(|ready| ready.observed_generation == self.generation)
     }
 
-    /// Why nobody knows whether it still is the duplicate that it was said to be, if so.
+    /// Why it is unknown whether it still is the duplicate that it was reported to be, if so.
     pub fn may_be_duplicate(&self) -> Option<&Partial> {
         self.belongs_unread
             .as_ref()
-            .filter(|_| self.verdict().is_some_and(|said| said.reason == Some(Reason::DuplicateUuid)))
+            .filter(|_| self.verdict().is_some_and(|reported| reported.reason == Some(Reason::DuplicateUuid)))
     }
 
     /// True when this generation was refused for good.
@@ -192,14 +175,14 @@ impl Facts {
         self.verdict().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
-    /// True when the last thing that was said is that it is accepted, of whichever generation.
+    /// True if the last condition is `Accepted`, for any generation.
     pub fn was_accepted(&self) -> bool {
         self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
     /// The reason of a commitment that was over before: a clock that is set back does not bring it to life. Where old
     /// data repeats the state that a commitment had when its end came, it has expired.
-    pub fn was_over(&self) -> Option<State> {
+    pub fn reported_end(&self) -> Option<State> {
         match self.verdict()?.reason? {
             Reason::Inactive(CommitmentState::Superseded) => Some(State::Superseded),
             Reason::Inactive(_) => Some(State::Expired),
@@ -207,7 +190,7 @@ impl Facts {
         }
     }
 
-    /// True when a failure may be answered with a rejection: not once the accepted spec covers what is wanted.
+    /// True if a failure may reject the commitment: not once the accepted spec covers the desired spec.
     pub fn may_reject(&self) -> bool {
         self.spec.allow_rejection && !self.accepted.as_ref().is_some_and(|accepted| accepted.covers(&self.spec))
     }
@@ -219,17 +202,17 @@ impl Facts {
     }
 }
 
-/// What is known of the cores of a flavor group in a zone.
+/// The known cores of a flavor group in a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// So many cores has the empty data centre.
+    /// The cores of the empty data centre.
     Total(Cores),
-    /// No object is about it. Commitments of memory do not ask.
+    /// There is no object for it. Not read for commitments of memory.
     NoObject,
     /// The object of this name has no total of cores yet.
     NoCores(String),
-    /// Nobody can say at the moment, and why.
-    Unknown(Hindrance),
+    /// Unknown at the moment, and why.
+    Unknown(BlockReason),
 }
 
 pub(crate) fn ready(object: &CommittedResource) -> Option<Ready> {

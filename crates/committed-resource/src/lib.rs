@@ -1,15 +1,14 @@
-//! The controller that turns a commitment into slots on hosts and says what became of it.
-//!
-//! A look reads facts, plans, decides on hosts for the whole plan at once, applies, and reports. It creates and deletes
-//! slots; where a slot is in force, the controller of `berth-reservation` says.
+//! The controller that turns a commitment into slots on hosts. A reconciliation reads facts, plans, decides on hosts
+//! for the whole plan at once, applies, and reports. The controller of `berth-reservation` decides when a slot is in
+//! force.
 
 mod apply;
-mod braking;
+mod block_reason;
 mod cores;
+mod disruption;
+mod dry_run;
 mod error;
 mod facts;
-mod foresee;
-mod hindrance;
 mod ledger;
 mod metrics;
 mod object;
@@ -22,14 +21,14 @@ mod served;
 mod status;
 mod watches;
 
+pub use block_reason::{BlockReason, UnreadableHost};
 pub use cores::CoresBook;
+pub use dry_run::CommitmentDryRun;
 pub use error::Error;
-pub use facts::{Capacity, Facts, Holding, Ready, Served, Site, Taken};
-pub use foresee::Outlook;
-pub use hindrance::{Hindrance, UnreadableHost};
-pub use ledger::{Claim, Ledger, Place, Verdict};
+pub use facts::{Capacity, CommitmentFacts, Holding, NameLookup, Ready, Served, Site};
+pub use ledger::{ClaimResult, CoresClaim, GroupAndZone, Ledger};
 pub use metrics::CommitmentMetrics;
-pub use pace::Paced;
-pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
+pub use pace::PacedCreates;
+pub use plan::{CommitmentDecision, CommitmentPlan, Finalizer, Limits, Placing, ReleasedSlot, Verdict, decide, plan};
 pub use reconcile::{CommittedResourceController, Context, Settings};
-pub use status::{Delays, Report, Says, report, status};
+pub use status::{CommitmentReady, CommitmentReport, Delays, report, status};

@@ -20,17 +20,17 @@ const SLOT_LIMIT: Metric = Metric {
     name: "cortex_committed_resource_slot_limit_rejections_total",
     kind: Kind::Counter,
     labels: &["flavor_group", "availability_zone"],
-    help: "Plans that ended with the limit of maxSlotsPerCommitment.",
+    help: "Plans that exceeded maxSlotsPerCommitment.",
 };
 
-const FROZEN: Metric = Metric {
-    name: "berth_frozen_commitments",
+const PAUSED: Metric = Metric {
+    name: "berth_paused_commitments",
     kind: Kind::Gauge,
     labels: &["reason"],
-    help: "Commitments that are left exactly as they are, by what froze them: Annotation, Zone or FlavorGroup.",
+    help: "Commitments whose reconciliation is paused, by what paused them: Annotation, Zone or FlavorGroup.",
 };
 
-/// The metrics that looks write; the others are computed when they are read.
+/// The metrics that reconciliations write; the others are computed when they are read.
 #[derive(Clone, Debug)]
 pub struct CommitmentMetrics {
     /// Plans that ended with the slot limit, by flavor group and zone.
@@ -38,11 +38,10 @@ pub struct CommitmentMetrics {
 }
 
 impl CommitmentMetrics {
-    /// Registers all metrics of the controller.
     pub fn register(metrics: &Metrics, commitments: Store<CommittedResource>) -> Result<Self, MetricsError> {
         let store = commitments.clone();
         metrics.computed(&UNFULFILLED, move || unfulfilled(&store))?;
-        metrics.computed(&FROZEN, move || frozen(&commitments))?;
+        metrics.computed(&PAUSED, move || paused(&commitments))?;
         Ok(Self { slot_limit: metrics.counter(&SLOT_LIMIT)? })
     }
 }
@@ -58,13 +57,13 @@ fn unfulfilled(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)
 }
 
 /// Every reason is there from the start, so that an alert has something to compare with.
-fn frozen(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)> {
+fn paused(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)> {
     let reasons = [safety::BY_ANNOTATION, safety::BY_ZONE, safety::BY_FLAVOR_GROUP];
     let mut counts: BTreeMap<Vec<String>, f64> = reasons.map(|reason| (vec![reason.to_owned()], 0.0)).into();
     for entry in commitments.all() {
         let conditions = entry.object.status.as_ref().map(|status| &status.conditions[..]).unwrap_or_default();
-        if let Some(frozen) = conditions::find(conditions, safety::FROZEN) {
-            *counts.entry(vec![frozen.reason.clone()]).or_default() += 1.0;
+        if let Some(paused) = conditions::find(conditions, safety::PAUSED) {
+            *counts.entry(vec![paused.reason.clone()]).or_default() += 1.0;
         }
     }
     counts.into_iter().collect()
@@ -86,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    fn says(uuid: &str, reason: &str, allow_rejection: bool) -> CommittedResource {
+    fn ready(uuid: &str, reason: &str, allow_rejection: bool) -> CommittedResource {
         let mut object = testing::commitment(uuid, "480Gi");
         object.spec.allow_rejection = allow_rejection;
         let condition = ready_condition(Status::False, reason, "", Some(1), Timestamp::UNIX_EPOCH);
@@ -95,18 +94,22 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_16_unfulfilled_are_those_that_wait_and_must_not_be_rejected() {
+    fn unfulfilled_are_those_that_wait_and_must_not_be_rejected() {
         let all = [
-            says("one", "Reserving", false),
-            says("two", "Reserving", false),
-            says("three", "Reserving", true),
-            says("four", "Rejected", false),
-            says("five", "Planned", false),
+            ready("one", "Reserving", false),
+            ready("two", "Reserving", false),
+            ready("three", "Reserving", true),
+            ready("four", "Rejected", false),
+            ready("five", "Planned", false),
             testing::commitment("six", "480Gi"),
         ];
         let labels = [testing::GROUP, "memory", testing::ZONE].map(str::to_owned).to_vec();
         let store = filled(COMMITMENT_INDEXES, &ClusterName::home(), all);
         assert_eq!(unfulfilled(&store), [(labels, 2.0)]);
-        assert_eq!(unfulfilled(&filled(COMMITMENT_INDEXES, &ClusterName::home(), [])), [], "no series without one");
+        assert_eq!(
+            unfulfilled(&filled(COMMITMENT_INDEXES, &ClusterName::home(), [])),
+            [],
+            "no series without a commitment"
+        );
     }
 }

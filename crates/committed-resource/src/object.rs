@@ -1,4 +1,4 @@
-//! Slots as objects: what a new Reservation looks like and what is changed on a kept one.
+//! Slots as objects: the form of a new Reservation and the changes of an existing one.
 
 use berth_core::planner::{NewSlot, Target};
 use berth_core::{HostName, Resources};
@@ -6,18 +6,16 @@ use berth_crds::reservation::CommittedResourceReservationSpec;
 use berth_crds::{Reservation, ReservationSpec, ReservationType, Time, facts, labels};
 use jiff::Timestamp;
 
-/// Who makes slots, and on whose behalf.
+/// The creator of slots, and the commitment for which they are created.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// Correlates the slot with the request or look that made it.
+    /// Correlates the slot with the request or reconciliation that created it.
     pub request_id: String,
     /// `metadata.uid` of the commitment: marks slots as made by us.
     pub commitment_uid: String,
-    /// `creator` of the slot.
     pub creator: &'static str,
 }
 
-/// A slot that does not exist yet.
 pub fn created(target: &Target, new: &NewSlot, host: Option<&HostName>, origin: &Origin) -> Reservation {
     let mut object = Reservation::new(
         new.name.as_str(),
@@ -53,7 +51,7 @@ pub fn created(target: &Target, new: &NewSlot, host: Option<&HostName>, origin: 
     object
 }
 
-/// A kept slot as the plan wants it. What says the same already keeps its spelling, so that only real differences are
+/// A kept slot with the changes of the plan. Equal values keep their spelling, so that only real differences are
 /// written.
 pub fn updated(old: &Reservation, target: &Target, size: Resources, origin: &Origin) -> Reservation {
     let mut object = old.clone();
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_12_6_the_slot_object() {
+    fn the_slot_object() {
         let json = serde_json::to_value(slot()).unwrap();
         assert_eq!(
             json,
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_the_same_keeps_its_spelling() {
+    fn what_reports_the_same_keeps_its_spelling() {
         let mut old = slot();
         old.spec.resources.insert("memory".to_owned(), "1024Mi".into());
         let same = updated(&old, &target(), Resources::new(Bytes::from_mib(1024), Cores::new(2)), &origin());
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_19_no_15_a_removed_end_is_cleared() {
+    fn a_removed_end_is_cleared() {
         let open = Target { end: None, ..target() };
         let size = facts::size(&slot().spec.resources);
         assert_eq!(updated(&slot(), &open, size, &origin()).spec.end_time, None);

@@ -1,6 +1,5 @@
-//! Slots whose commitment is gone: after a restore from a backup, or when somebody has removed the finalizer. The
-//! controller looks at one slot at a time and decides, with `plan`, whether it is one of ours that nobody has missed a
-//! commitment of for long enough. Slots that others made stay and are counted.
+//! The controller of orphaned slots, whose commitment is gone after a restore or because its finalizer was removed. It
+//! deletes orphans that Berth created, after a grace period; slots of other creators stay and are counted.
 
 mod apply;
 mod metrics;
@@ -11,5 +10,5 @@ mod slot;
 mod watches;
 
 pub use self::metrics::register;
-pub use self::plan::{Course, Delays, Facts, plan};
+pub use self::plan::{OrphanDelays, OrphanFacts, OrphanVerdict, plan};
 pub use self::reconcile::{Context, OrphanController};

@@ -1,11 +1,11 @@
-//! Read: gathers the facts of a look from the stores and the scheduler. Nothing is decided here.
+//! Read: gathers the facts of a reconciliation from the stores and the scheduler. It decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
 use berth_cluster::{
-    Entry, FlavorGroupsCache, Freezer, Malformed, ObjectKey, Partial, RouteError, Routes, Store, Whole,
+    CompletenessProof, Entry, FlavorGroupsCache, InvalidEntry, ObjectKey, Partial, Pauses, RouteError, Routes, Store,
 };
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
@@ -15,36 +15,36 @@ use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, fa
 use berth_scheduler::{Scheduler, Shortage};
 use kube::ResourceExt;
 
+use crate::block_reason::UnreadableHost;
 use crate::cores::CoresBook;
-use crate::facts::{Capacity, Facts, Holding, Site, Taken, ready};
-use crate::hindrance::UnreadableHost;
-use crate::ledger::Place;
+use crate::facts::{Capacity, CommitmentFacts, Holding, NameLookup, Site, ready};
+use crate::ledger::GroupAndZone;
 use crate::served::{belongs_to, has_finalizer, same_uuid, served_instead};
 
-/// Where facts come from.
+/// The sources of facts.
 pub(crate) struct Reader<'a, S> {
     pub(crate) commitments: &'a Store<CommittedResource>,
     pub(crate) reservations: &'a Store<Reservation>,
     pub(crate) hypervisors: &'a Store<Hypervisor>,
     pub(crate) flavor_groups: &'a FlavorGroupsCache,
-    pub(crate) freezer: &'a Freezer,
+    pub(crate) pauses: &'a Pauses,
     pub(crate) scheduler: &'a S,
     pub(crate) routes: &'a Routes,
     pub(crate) cores: &'a CoresBook,
 }
 
 impl<S: Scheduler> Reader<'_, S> {
-    pub(crate) fn facts(&self, key: &ObjectKey, object: &CommittedResource) -> Facts {
+    pub(crate) fn facts(&self, key: &ObjectKey, object: &CommittedResource) -> CommitmentFacts {
         let known = self.flavor_groups.get();
         let outdated = known.as_ref().ok().and_then(|known| Some(known.outdated.as_ref()?.error.clone()));
         let groups = known.map(|known| known.groups);
         let (spec, accepted) = (facts::spec(object), facts::accepted_spec(object));
         let holdings = self.holdings(key, object);
         let (site, belongs_to) = (self.site(&spec.zone), belongs_to(self.routes, key, object));
-        let unread = |cluster| self.commitments.followed(cluster).err();
-        Facts {
+        let unread = |cluster| self.commitments.require_synced(cluster).err();
+        CommitmentFacts {
             name: object.name_any(),
-            frozen: self.freezer.commitment(object),
+            paused: self.pauses.commitment(object),
             cluster: key.cluster.clone(),
             belongs_unread: belongs_to.as_ref().and_then(unread),
             belongs_to,
@@ -54,7 +54,7 @@ impl<S: Scheduler> Reader<'_, S> {
             has_finalizer: has_finalizer(object),
             ready: ready(object),
             served_instead: served_instead(self.commitments, self.routes, key, object),
-            room: self.room(&holdings, object, groups.as_deref().ok()),
+            free_capacity: self.free_capacity(&holdings, object, groups.as_deref().ok()),
             shortage: self.shortage(&holdings, site.as_ref().ok()),
             capacity: self.capacity(&spec, &key.cluster),
             holdings,
@@ -73,7 +73,7 @@ impl<S: Scheduler> Reader<'_, S> {
     fn holdings(&self, key: &ObjectKey, object: &CommittedResource) -> BTreeMap<ClusterName, Holding> {
         let holding = |cluster: &ClusterName| Holding {
             slots: Vec::new(),
-            read: self.whole(cluster, key, object),
+            read: self.completeness_proof(cluster, key, object),
             shared: same_uuid(self.commitments, object)
                 .iter()
                 .any(|other| other.key.cluster == *cluster && other.key != *key),
@@ -97,25 +97,25 @@ impl<S: Scheduler> Reader<'_, S> {
         slot
     }
 
-    /// Proof that the slots of this commitment are all known and are its own, or why they may not be. They may be those
-    /// of a commitment with the same UUID in their cluster, which then has to be known. A Reservation that cannot be
-    /// read counts when it looks like one of them; those of others must not keep this commitment from being served.
-    fn whole(
+    /// Proof that the slots of this commitment are all known and are its own, or why they may not be. They may belong
+    /// to a commitment with the same UUID in their cluster, which must then be known. An invalid Reservation counts if
+    /// it resembles one of them; those of others must not keep this commitment from being served.
+    fn completeness_proof(
         &self,
         cluster: &ClusterName,
         key: &ObjectKey,
         object: &CommittedResource,
-    ) -> Result<Whole<Reservation>, Partial> {
+    ) -> Result<CompletenessProof<Reservation>, Partial> {
         let prefix = format!("{}-", key.name);
         let uuid = object.spec.commitment_uuid.as_str();
-        let ours = |one: &Malformed| {
+        let ours = |one: &InvalidEntry| {
             one.key.name.starts_with(&prefix)
                 || one.raw["spec"]["committedResourceReservation"]["commitmentUUID"] == uuid
         };
-        let complete = self.reservations.complete_for(cluster, ours);
-        complete.map(|complete| complete.whole()).and_then(|whole| {
+        let complete = self.reservations.require_complete_for(cluster, ours);
+        complete.map(|complete| complete.proof()).and_then(|proof| {
             let has_commitments = self.commitments.clusters().contains(cluster);
-            if has_commitments { self.commitments.followed(cluster).map(|()| whole) } else { Ok(whole) }
+            if has_commitments { self.commitments.require_synced(cluster).map(|()| proof) } else { Ok(proof) }
         })
     }
 
@@ -132,18 +132,18 @@ impl<S: Scheduler> Reader<'_, S> {
         let hosts = self.routes.target::<Hypervisor>(Some(zone.as_str()))?;
         Ok(Site {
             cluster: slots,
-            hosts_unknown: self.hypervisors.followed(&hosts).err(),
+            hosts_unknown: self.hypervisors.require_synced(&hosts).err(),
             host_unreadable: self.host_unreadable(&hosts),
         })
     }
 
     fn host_unreadable(&self, cluster: &ClusterName) -> Option<UnreadableHost> {
-        let malformed = self.hypervisors.malformed();
-        let one = malformed.iter().find(|one| one.key.cluster == *cluster)?;
+        let invalid = self.hypervisors.invalid_entries();
+        let one = invalid.iter().find(|one| one.key.cluster == *cluster)?;
         Some(UnreadableHost { name: one.key.name.to_string(), error: one.error.to_string() })
     }
 
-    fn room(
+    fn free_capacity(
         &self,
         holdings: &BTreeMap<ClusterName, Holding>,
         object: &CommittedResource,
@@ -153,21 +153,20 @@ impl<S: Scheduler> Reader<'_, S> {
         let slots = holdings.values().map(|holding| &holding.slots);
         let hosts =
             group.into_iter().flat_map(|group| slots.clone().flat_map(|slots| planner::enlargeable(slots, group)));
-        hosts.filter_map(|host| Some((host.clone(), self.scheduler.room(host)?))).collect()
+        hosts.filter_map(|host| Some((host.clone(), self.scheduler.free_capacity(host)?))).collect()
     }
 
-    /// Memory is not counted.
     fn capacity(&self, spec: &Spec, cluster: &ClusterName) -> Capacity {
         match spec.resource {
-            ResourceType::Cores => self.cores.capacity(&Place::of(spec), cluster),
+            ResourceType::Cores => self.cores.capacity(&GroupAndZone::of(spec), cluster),
             ResourceType::Memory => Capacity::NoObject,
         }
     }
 
-    /// Names are taken by what any cluster has: two slots of one name could not be told apart by people.
-    fn taken(&self) -> Taken {
+    /// Names that exist in any cluster are taken, so that users can tell slots apart by name.
+    fn taken(&self) -> NameLookup {
         let (reservations, clusters) = (self.reservations.clone(), self.reservations.clusters());
-        Taken(Arc::new(move |name: &SlotName| {
+        NameLookup(Arc::new(move |name: &SlotName| {
             clusters.iter().any(|cluster| reservations.get(&ObjectKey::new(cluster.clone(), name.as_str())).is_some())
         }))
     }
@@ -178,7 +177,6 @@ pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
 }
 
-/// Names of clusters, separated by commas.
 fn forgotten(object: &CommittedResource) -> BTreeSet<ClusterName> {
     let names = object.annotations().get(labels::FORGET_CLUSTER).map(String::as_str).unwrap_or_default();
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Into::into).collect()

@@ -1,11 +1,11 @@
-//! The controller: read, plan, decide, apply, report, write (architecture section 3).
+//! The controller: read, plan, decide, apply, report, write (`docs/architecture.md`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Right, Routes,
-    Store, Verb, Watches, Writer, Written,
+    Action, DisruptionLimit, Event, EventKind, Events, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, Requester,
+    Right, Routes, Store, Verb, Watches, Writer, Written,
 };
 use berth_core::SlotKey;
 use berth_crds::conditions::commitment::Reason;
@@ -20,76 +20,60 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, Span, debug, info, info_span};
 
 use crate::apply::Apply;
-use crate::braking::unless_stopped;
+use crate::block_reason::BlockReason;
 use crate::cores::CoresBook;
+use crate::disruption::unless_stopped;
 use crate::error::Error;
-use crate::facts::Facts;
-use crate::hindrance::Hindrance;
+use crate::facts::CommitmentFacts;
 use crate::metrics::CommitmentMetrics;
 use crate::object::Origin;
-use crate::pace::Pace;
-use crate::plan::{Course, Decided, Limits, Placing, decide};
+use crate::pace::CreatePace;
+use crate::plan::{CommitmentDecision, Limits, Placing, Verdict, decide};
 use crate::read::Reader;
-use crate::status::{Delays, Says, report, status};
+use crate::status::{CommitmentReady, Delays, report, status};
 use crate::watches::{self, Watched};
 
-/// A commitment with more new slots says that it is on its way before they are created, not after.
+/// A commitment with more new slots gets its condition before they are created, not after.
 const LONG_APPLY: usize = 32;
 
-/// What the configuration says.
+/// The settings from the configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Limits of a plan.
     pub limits: Limits,
-    /// When to look again.
     pub delays: Delays,
     /// Which pipeline places the slots of which flavor group.
     pub pipelines: PipelineChoice,
-    /// `slotCreationDelay`: pause between two slots of a commitment, when an external scheduler places them; zero is none.
+    /// `slotCreationDelay`: pause between two slots of a commitment, if an external scheduler places them; zero
+    /// disables it.
     pub slot_creation_delay: Duration,
 }
 
-/// What the controller works with.
+/// The dependencies of the controller.
 pub struct Context<S> {
-    /// Commitments, read and written.
     pub commitments: Writer<CommittedResource>,
-    /// Reservations, read and written.
     pub reservations: Writer<Reservation>,
     /// Hosts, read only.
     pub hypervisors: Store<Hypervisor>,
     /// Pipelines, which are only watched.
     pub pipelines: Store<Pipeline>,
-    /// Which cluster serves which zone.
     pub routes: Routes,
-    /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
-    /// Knows what is left as it is.
-    pub freezer: Freezer,
-    /// Stops what would disturb too much.
-    pub brake: Brake,
-    /// Finds hosts.
+    pub pauses: Pauses,
+    pub disruption_limit: DisruptionLimit,
     pub scheduler: Arc<S>,
-    /// Names of domains.
     pub domain_names: Arc<dyn DomainNames>,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// Tells people.
     pub events: Events,
-    /// Counts.
     pub metrics: CommitmentMetrics,
-    /// Ids of requests that nobody gave one.
     pub ids: FreshIds,
-    /// The configuration.
     pub settings: Settings,
-    /// Counts and gives out cores.
     pub cores: Arc<CoresBook>,
 }
 
 /// Turns commitments into slots.
 pub struct CommittedResourceController<S> {
     pub(crate) context: Context<S>,
-    /// When commitments got their last slots.
-    pace: Pace,
+    pace: CreatePace,
 }
 
 impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
@@ -125,7 +109,7 @@ impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
         self.context.commitments.store().keys()
     }
 
-    /// The log lines say which commitment they are about.
+    /// The span adds the commitment to the log lines.
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
         let (name, greq) = (key.name.to_string(), Empty);
         let span = info_span!("commitment", module = "committed-resources", committedResource = name, req = name, greq);
@@ -134,21 +118,19 @@ impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
 }
 
 impl<S: Scheduler> CommittedResourceController<S> {
-    /// A controller that has seen nothing yet.
     pub fn new(context: Context<S>) -> Self {
-        Self { context, pace: Pace::default() }
+        Self { context, pace: CreatePace::default() }
     }
 
-    /// What it works with.
     pub fn context(&self) -> &Context<S> {
         &self.context
     }
 
     async fn reconcile_commitment(&self, key: ObjectKey) -> Result<Action, Error> {
         self.settle(&key).await?;
-        let _looking = self.context.cores.looking(&key);
+        let _looking = self.context.cores.start_reconciliation(&key);
         let Some(seen) = self.context.commitments.store().get(&key) else {
-            self.context.brake.over(&Asker::of::<CommittedResource>(&key));
+            self.context.disruption_limit.release(&Requester::of::<CommittedResource>(&key));
             self.pace.forget(&key);
             return Ok(Action::AwaitChange);
         };
@@ -156,7 +138,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         let Some(object) = self.context.commitments.store().get(&key) else {
             return outcome.map(|()| Action::AwaitChange);
         };
-        // What was decided for one spec says nothing about another; whoever changed it has woken us.
+        // A decision about one spec is not valid for another; the change has enqueued the commitment.
         if (object.uid(), object.metadata.generation) != (seen.uid(), seen.metadata.generation) {
             return outcome.map(|()| Action::AwaitChange);
         }
@@ -169,13 +151,18 @@ impl<S: Scheduler> CommittedResourceController<S> {
             Err(error) if error.is_stale() => Err(error),
             Err(error) => {
                 let after = self.reader().facts(&key, &object);
-                self.report(&key, &object, &after, &Decided::hindered(Hindrance::Failed(error.to_string()))).await?;
+                self.report(
+                    &key,
+                    &object,
+                    &after,
+                    &CommitmentDecision::blocked(BlockReason::Failed(error.to_string())),
+                )
+                .await?;
                 Err(error)
             }
         }
     }
 
-    /// Plans, decides and applies.
     async fn act(&self, key: &ObjectKey, object: &Arc<CommittedResource>) -> Result<Acted, Error> {
         let request_id = self.request_id(object);
         Span::current().record("greq", request_id.as_str());
@@ -184,29 +171,29 @@ impl<S: Scheduler> CommittedResourceController<S> {
             Ok(decided) => self.counted(key, decided),
             Err(error) => {
                 let retry = matches!(error, SchedulerError::InDoubt { .. });
-                let hindered = Decided::hindered(Hindrance::Scheduler(error.clone()));
+                let blocked = CommitmentDecision::blocked(BlockReason::Scheduler(error.clone()));
                 let outcome = if retry { Err(error.into()) } else { Ok(()) };
-                return Ok(Acted { decided: hindered, untouched: None, outcome });
+                return Ok(Acted { decided: blocked, untouched: None, outcome });
             }
         };
-        let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.context.brake));
+        let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.context.disruption_limit));
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
-        self.tell_refusal(key, &decided, &outcome);
+        self.log_refusal(key, &decided, &outcome);
         let untouched = decided.plan.is_empty().then_some(facts);
         Ok(Acted { decided, untouched, outcome })
     }
 
-    /// With an external scheduler slots may have to be created with a pause between them.
-    fn paced(&self, key: &ObjectKey, decided: Decided) -> Decided {
+    /// With an external scheduler slots may be created with a pause between them.
+    fn paced(&self, key: &ObjectKey, decided: CommitmentDecision) -> CommitmentDecision {
         let pause = self.context.settings.slot_creation_delay;
-        if !decided.later || pause.is_zero() {
+        if !decided.is_delayed || pause.is_zero() {
             return decided;
         }
         let paced = self.pace.step(key, decided.plan.slots.create.len(), pause);
-        Decided { paced: Some(paced), ..decided }
+        CommitmentDecision { paced: Some(paced), ..decided }
     }
 
-    /// Looks up what earlier writes left in doubt, before anything is decided on it.
+    /// Reads objects in doubt again before anything is decided.
     async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
         if self.context.commitments.store().in_doubt(key) {
             self.context.commitments.settle(key).await?;
@@ -231,16 +218,20 @@ impl<S: Scheduler> CommittedResourceController<S> {
             reservations: self.context.reservations.store(),
             hypervisors: &self.context.hypervisors,
             flavor_groups: &self.context.flavor_groups,
-            freezer: &self.context.freezer,
+            pauses: &self.context.pauses,
             scheduler: &*self.context.scheduler,
             routes: &self.context.routes,
             cores: &self.context.cores,
         }
     }
 
-    pub(crate) async fn decide(&self, facts: &mut Facts, request_id: &str) -> Result<Decided, SchedulerError> {
-        if let Some(why) = &facts.frozen {
-            return Ok(Decided::idle(Course::Frozen(why.clone())));
+    pub(crate) async fn decide(
+        &self,
+        facts: &mut CommitmentFacts,
+        request_id: &str,
+    ) -> Result<CommitmentDecision, SchedulerError> {
+        if let Some(why) = &facts.paused {
+            return Ok(CommitmentDecision::idle(Verdict::Paused(why.clone())));
         }
         let placing = Placing {
             pipeline: pipeline_for(&facts.spec.group, &self.context.settings.pipelines).to_owned(),
@@ -250,11 +241,11 @@ impl<S: Scheduler> CommittedResourceController<S> {
         decide(facts, self.context.settings.limits, self.context.clock.now(), &*self.context.scheduler, &placing).await
     }
 
-    /// Takes cores for a plan that asks for them.
-    pub(crate) fn counted(&self, key: &ObjectKey, decided: Decided) -> Decided {
-        let Course::Count(claim) = &decided.plan.course else { return decided };
+    /// Takes the cores of a plan.
+    pub(crate) fn counted(&self, key: &ObjectKey, decided: CommitmentDecision) -> CommitmentDecision {
+        let Verdict::Count(claim) = &decided.plan.verdict else { return decided };
         let verdict = self.context.cores.take(key, claim, self.context.clock.now());
-        Decided { cores: Some(verdict), ..decided }
+        CommitmentDecision { cores: Some(verdict), ..decided }
     }
 
     /// Runs the plan unless it is refused as a whole, and ends its assume entries either way.
@@ -262,8 +253,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
         &self,
         key: &ObjectKey,
         object: &Arc<CommittedResource>,
-        facts: &Facts,
-        decided: &Decided,
+        facts: &CommitmentFacts,
+        decided: &CommitmentDecision,
         request_id: String,
     ) -> Result<(), Error> {
         let entries = Entries { controller: self, decided, has_ended: false };
@@ -271,23 +262,24 @@ impl<S: Scheduler> CommittedResourceController<S> {
             entries.end();
             return Ok(());
         }
-        debug!(plan = %decided.plan.slots, request_id, "applying");
-        let is_long = decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY;
+        debug!(plan = %decided.plan.slots, request_id, "applying plan");
+        let is_long = decided.plan.verdict == Verdict::Reserve && decided.plan.slots.create.len() > LONG_APPLY;
         if is_long
-            && let Err(error) = self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await
+            && let Err(error) =
+                self.write(key, object, Some(&CommitmentReady::waiting()), facts, &decided.plan.verdict).await
         {
             entries.end();
             return Err(error);
         }
         let newest = self.context.commitments.store().get(key).unwrap_or_else(|| object.clone());
-        let rolls_back = decided.plan.course == Course::RolledBack;
+        let rolls_back = decided.plan.verdict == Verdict::RolledBack;
         let creator = if rolls_back { labels::SLOT_CREATOR_ROLLBACK } else { labels::SLOT_CREATOR };
         let apply = Apply {
             key,
             commitments: &self.context.commitments,
             reservations: &self.context.reservations,
             scheduler: &*self.context.scheduler,
-            freezer: &self.context.freezer,
+            pauses: &self.context.pauses,
             commitment: object,
             origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
         };
@@ -296,13 +288,13 @@ impl<S: Scheduler> CommittedResourceController<S> {
         outcome
     }
 
-    fn tell_refusal(&self, key: &ObjectKey, decided: &Decided, outcome: &Result<(), Error>) {
-        if let Course::Refused { text, limit: Some((group, zone)), .. } = &decided.plan.course {
-            info!(commitment = %key.name, reason = text, "no slots are created");
+    fn log_refusal(&self, key: &ObjectKey, decided: &CommitmentDecision, outcome: &Result<(), Error>) {
+        if let Verdict::Refused { text, limit: Some((group, zone)), .. } = &decided.plan.verdict {
+            info!(commitment = %key.name, reason = text, "no slots created");
             self.context.metrics.slot_limit.with_label_values(&[group.as_str(), zone.as_str()]).inc();
         }
         if let Err(error) = outcome {
-            debug!(commitment = %key.name, %error, "the plan was not applied to its end");
+            debug!(commitment = %key.name, %error, "plan not applied completely");
         }
     }
 
@@ -310,47 +302,53 @@ impl<S: Scheduler> CommittedResourceController<S> {
         &self,
         key: &ObjectKey,
         object: &CommittedResource,
-        after: &Facts,
-        decided: &Decided,
+        after: &CommitmentFacts,
+        decided: &CommitmentDecision,
     ) -> Result<Action, Error> {
         let report = report(after, decided, self.context.settings.delays, self.context.clock.now());
-        self.write(key, object, report.says.as_ref(), after, &decided.plan.course).await?;
-        Ok(Action::from_delay(report.again))
+        self.write(key, object, report.ready.as_ref(), after, &decided.plan.verdict).await?;
+        Ok(Action::from_delay(report.requeue_after))
     }
 
     async fn write(
         &self,
         key: &ObjectKey,
         old: &CommittedResource,
-        says: Option<&Says>,
-        facts: &Facts,
-        course: &Course,
+        ready: Option<&CommitmentReady>,
+        facts: &CommitmentFacts,
+        verdict: &Verdict,
     ) -> Result<(), Error> {
         let mut new = old.clone();
         let now = self.context.clock.now();
-        new.status = says.map(|says| status(old, says, now)).or(new.status);
-        mark(&mut new, facts, course, now);
+        new.status = ready.map(|ready| status(old, ready, now)).or(new.status);
+        set_extra_conditions(&mut new, facts, verdict, now);
         if let Written::Changed(written) = self.context.commitments.patch_status(key, old, &new).await? {
-            self.tell(key, old, &written, says);
+            self.publish_events(key, old, &written, ready);
         }
         Ok(())
     }
 
     /// One event per change of the reason, except for the first `Reserving`, and one for each mark that comes or goes.
-    fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource, says: Option<&Says>) {
-        for event in changed_marks(old, new) {
-            info!(commitment = %key.name, reason = event.reason, message = event.note, "commitment marked");
+    fn publish_events(
+        &self,
+        key: &ObjectKey,
+        old: &CommittedResource,
+        new: &CommittedResource,
+        ready: Option<&CommitmentReady>,
+    ) {
+        for event in events_of_extra_conditions(old, new) {
+            info!(commitment = %key.name, reason = event.reason, message = event.note, "condition of commitment changed");
             self.context.events.publish(&key.cluster, &new.object_ref(&()), event);
         }
-        let ready = |object: &CommittedResource| conditions::ready(&object.status.as_ref()?.conditions).cloned();
-        let (before, Some(after)) = (ready(old), ready(new)) else { return };
+        let condition = |object: &CommittedResource| conditions::ready(&object.status.as_ref()?.conditions).cloned();
+        let (before, Some(after)) = (condition(old), condition(new)) else { return };
         let first = before.is_none() && after.reason == Reason::Reserving.as_str();
         if first || before.is_some_and(|before| before.reason == after.reason) {
             return;
         }
         info!(commitment = %key.name, reason = after.reason, message = after.message, "commitment changed");
         let event = Event {
-            kind: if says.is_some_and(Says::is_failure) { EventKind::Warning } else { EventKind::Normal },
+            kind: if ready.is_some_and(CommitmentReady::is_failure) { EventKind::Warning } else { EventKind::Normal },
             reason: after.reason,
             action: "Reserve".to_owned(),
             note: after.message,
@@ -359,19 +357,19 @@ impl<S: Scheduler> CommittedResourceController<S> {
     }
 }
 
-/// What a look has done before it reports.
+/// The result of a reconciliation before its report.
 struct Acted {
-    decided: Decided,
-    /// What was read, if nothing was done about it: the report needs no second reading.
-    untouched: Option<Facts>,
+    decided: CommitmentDecision,
+    /// The facts, if nothing was changed: the report then needs no second read.
+    untouched: Option<CommitmentFacts>,
     outcome: Result<(), Error>,
 }
 
-/// The assume entries of a plan: they end with the apply. Of an apply that is cut off nobody knows which of its writes have
-/// happened: its entries are in doubt then, and end when the slots have been looked up.
+/// The assume entries of a plan, which end with the apply. If an apply is interrupted, the outcome of its writes is
+/// unknown: its entries are then in doubt, and end when the slots have been read again.
 struct Entries<'a, S: Scheduler> {
     controller: &'a CommittedResourceController<S>,
-    decided: &'a Decided,
+    decided: &'a CommitmentDecision,
     has_ended: bool,
 }
 
@@ -390,37 +388,42 @@ impl<S: Scheduler> Drop for Entries<'_, S> {
     }
 }
 
-// What is said of a commitment beside Ready: that it is frozen, and that the brake holds its plan back. It
-// decides which of these conditions an object has to have, and which events tell of their coming and going.
+// The extra conditions of a commitment, `Paused` and `DisruptionLimited`, and the events about them.
 
-/// Gives the object the marks that the facts and the course ask for, and no others. What is frozen keeps the mark of the
-/// brake as it was, too.
-pub(crate) fn mark(object: &mut CommittedResource, facts: &Facts, course: &Course, now: Timestamp) {
-    let frozen = facts.frozen.as_ref().map(|why| (why.reason(), why.to_string()));
-    let braked = match course {
-        Course::Braked(stopped) => Some((stopped.cause, stopped.to_string())),
+/// Sets the extra conditions that follow from the facts and the verdict, and removes the others. A paused commitment
+/// keeps its condition `DisruptionLimited` as it was.
+pub(crate) fn set_extra_conditions(
+    object: &mut CommittedResource,
+    facts: &CommitmentFacts,
+    verdict: &Verdict,
+    now: Timestamp,
+) {
+    let paused = facts.paused.as_ref().map(|why| (why.reason(), why.to_string()));
+    let disruption_limited = match verdict {
+        Verdict::DisruptionLimited(stopped) => Some((stopped.cause, stopped.to_string())),
         _ => None,
     };
-    if object.status.is_none() && frozen.is_none() && braked.is_none() {
+    if object.status.is_none() && paused.is_none() && disruption_limited.is_none() {
         return;
     }
     let generation = object.metadata.generation;
     let all = &mut object.status.get_or_insert_default().conditions;
-    let mut say = |type_: &str, says: Option<&(&str, String)>| {
-        safety::mark(all, type_, says.map(|(reason, text)| (*reason, text.as_str())), generation, now);
+    let mut say = |type_: &str, ready: Option<&(&str, String)>| {
+        safety::set_extra_condition(all, type_, ready.map(|(reason, text)| (*reason, text.as_str())), generation, now);
     };
-    say(safety::FROZEN, frozen.as_ref());
-    if frozen.is_none() {
-        say(safety::BRAKED, braked.as_ref());
+    say(safety::PAUSED, paused.as_ref());
+    if paused.is_none() {
+        say(safety::DISRUPTION_LIMITED, disruption_limited.as_ref());
     }
 }
 
-/// One event when it is frozen and one when it is set free. Of the brake its zone tells.
-pub(crate) fn changed_marks(old: &CommittedResource, new: &CommittedResource) -> Vec<Event> {
-    let (before, after) = (find(old, safety::FROZEN), find(new, safety::FROZEN));
+/// One event when the commitment is paused and one when it is resumed. Events about the disruption limit belong to the
+/// zone.
+pub(crate) fn events_of_extra_conditions(old: &CommittedResource, new: &CommittedResource) -> Vec<Event> {
+    let (before, after) = (find(old, safety::PAUSED), find(new, safety::PAUSED));
     match (before, after) {
-        (None, Some(now)) => vec![event("Frozen", &now.message)],
-        (Some(_), None) => vec![event("Unfrozen", "it is looked after again")],
+        (None, Some(now)) => vec![event("Paused", &now.message)],
+        (Some(_), None) => vec![event("Resumed", "the commitment is reconciled again")],
         _ => Vec::new(),
     }
 }
@@ -430,6 +433,6 @@ fn find<'a>(object: &'a CommittedResource, type_: &str) -> Option<&'a Condition>
 }
 
 fn event(reason: &str, note: &str) -> Event {
-    let [reason, action, note] = [reason, "Freeze", note].map(str::to_owned);
+    let [reason, action, note] = [reason, "Pause", note].map(str::to_owned);
     Event { kind: EventKind::Normal, reason, action, note }
 }

@@ -1,4 +1,4 @@
-//! Which object is served when several have the same UUID, and where a commitment belongs.
+//! Which object is served when several have one UUID, and in which cluster a commitment belongs.
 
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_cluster::{Entry, ObjectKey, Routes, Store};
@@ -14,7 +14,6 @@ pub(crate) fn belongs_to(routes: &Routes, key: &ObjectKey, object: &CommittedRes
     (cluster != key.cluster).then_some(cluster)
 }
 
-/// All objects with its UUID.
 pub(crate) fn same_uuid(
     commitments: &Store<CommittedResource>,
     object: &CommittedResource,
@@ -22,8 +21,8 @@ pub(crate) fn same_uuid(
     commitments.select(&COMMITMENT_BY_UUID, &object.spec.commitment_uuid)
 }
 
-/// Of several objects with one UUID the one in the cluster of its zone is served, then the one with the canonical name,
-/// then the first. None when it is this one.
+/// The object that is served instead of this one; `None` if this one is served. Of several objects with one UUID the
+/// one in the cluster of its zone is served, then the one with the canonical name, then the first.
 pub(crate) fn served_instead(
     commitments: &Store<CommittedResource>,
     routes: &Routes,

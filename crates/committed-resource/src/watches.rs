@@ -1,4 +1,4 @@
-//! Which commitments are requested when something changes: pure functions of the old object, the new object and the indexes.
+//! Mapping functions: which commitments a change concerns.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, labels};
 use kube::ResourceExt;
 
-use cores::by_capacity;
+use cores::map_capacity;
 pub(crate) use cores::waiting_for_cores;
 
 /// The stores that the controller watches.
@@ -24,54 +24,53 @@ pub(crate) struct Watched<'s> {
 }
 
 /// Declares them. Commitments wait while a cluster cannot be read completely that holds Reservations, hosts or capacities of
-/// theirs, or duplicates of them. Which ones may be there nobody knew, so a cluster that is synced again concerns all.
+/// theirs, or duplicates of them. Which ones are there was unknown, so a cluster that is synced again concerns all.
 pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
     let all_of = |store: &Store<CommittedResource>| {
         let store = store.clone();
-        move |_: &ClusterName| all(&store)
+        move |_: &ClusterName| list_commitments(&store)
     };
     let store = stores.commitments.clone();
-    watches.changes(stores.commitments, move |change| by_commitment(change, &store));
+    watches.changes(stores.commitments, move |change| map_commitment(change, &store));
     watches.resynced(stores.commitments, all_of(stores.commitments));
     let store = stores.commitments.clone();
-    watches.changes(stores.reservations, move |change| by_reservation(change, &store));
+    watches.changes(stores.reservations, move |change| map_reservation(change, &store));
     watches.resynced(stores.reservations, all_of(stores.commitments));
     watches.resynced(stores.hypervisors, all_of(stores.commitments));
     let store = stores.commitments.clone();
-    watches.changes(stores.knowledges, move |_| all(&store));
+    watches.changes(stores.knowledges, move |_| list_commitments(&store));
     let store = stores.commitments.clone();
-    watches.changes(stores.capacities, move |change| by_capacity(change, &store));
+    watches.changes(stores.capacities, move |change| map_capacity(change, &store));
     watches.resynced(stores.capacities, all_of(stores.commitments));
     let store = stores.commitments.clone();
-    watches.changes(stores.pipelines, move |change| by_pipeline(change, &store));
+    watches.changes(stores.pipelines, move |change| map_pipeline(change, &store));
 }
 
-/// A commitment concerns itself and, when it comes or goes or what decides between duplicates or freezes them changes,
+/// A commitment concerns itself and, when it comes or goes or what decides between duplicates or pauses them changes,
 /// all others with its UUID; when it gives up cores, those that wait for them.
-fn by_commitment(change: &Change<CommittedResource>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+fn map_commitment(change: &Change<CommittedResource>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     let mut keys: BTreeSet<_> = [change.key.clone()].into();
     if standing(change.old.as_deref()) != standing(change.new.as_deref()) {
         for object in [&change.old, &change.new].into_iter().flatten() {
             keys.extend(with_uuid(&object.spec.commitment_uuid, commitments));
         }
     }
-    keys.extend(cores::by_freed_cores(change, commitments));
+    keys.extend(cores::map_freed_cores(change, commitments));
     keys
 }
 
-/// What its duplicates look at.
 fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool, bool)> {
     let object = object?;
-    let frozen = object.annotations().contains_key(labels::FREEZE);
+    let paused = labels::pause_annotation(object.annotations()).is_some();
     let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
-    Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some(), frozen))
+    Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some(), paused))
 }
 
-/// A slot concerns the commitments that it names and named. Of a Reservation that was never readable nobody knows which
-/// these are, and each of them may wait for it to be corrected or deleted: it concerns all.
-fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+/// A change of a slot enqueues the commitments that it names and named. The commitments of a Reservation that was never
+/// valid are unknown, and each may wait for its correction or deletion, so it enqueues all commitments.
+fn map_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     if change.old.is_none() && change.new.is_none() {
-        return all(commitments);
+        return list_commitments(commitments);
     }
     let slots = [&change.old, &change.new].into_iter().flatten();
     let data = slots.filter_map(|object| object.spec.committed_resource_reservation.as_ref());
@@ -80,11 +79,11 @@ fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedRes
 }
 
 /// Another pipeline may find hosts for commitments that wait, or can be used again at last.
-fn by_pipeline(change: &Change<Pipeline>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
-    if change.is_of_spec() { all(commitments) } else { BTreeSet::new() }
+fn map_pipeline(change: &Change<Pipeline>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    if change.is_of_spec() { list_commitments(commitments) } else { BTreeSet::new() }
 }
 
-fn all(commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+fn list_commitments(commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     commitments.all().into_iter().map(|entry| entry.key).collect()
 }
 
@@ -102,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// A commitment, and another one whose name is its own but whose UUID is `one`.
+    /// A commitment, and another one whose name does not follow from its UUID `one`.
     fn store() -> Store<CommittedResource> {
         let mut duplicate = testing::commitment("one", "480Gi");
         duplicate.metadata.name = Some("another-name".to_owned());
@@ -119,31 +118,31 @@ mod tests {
         keys.into_iter().map(|key| key.name.to_string()).collect()
     }
 
-    /// U48: without the slow-down of the reference, so at any age and generation.
+    /// The reference slows down with age and generation; we do not.
     #[test]
-    fn document_20_section_4_a_slot_wakes_every_commitment_that_it_names_or_named() {
+    fn slot_enqueues_every_commitment_that_it_names_or_named() {
         let (store, slot) = (store(), || testing::slot("one", 0));
-        let woken = |old, new| names(by_reservation(&change(names::slot("x", 0), old, new), &store));
+        let enqueued = |old, new| names(map_reservation(&change(names::slot("x", 0), old, new), &store));
         let both = ["another-name", "commitment-one"];
-        assert_eq!(woken(None, Some(slot())), both, "section 19 no. 23: all with the UUID");
-        assert_eq!(woken(Some(slot()), None), both);
-        assert_eq!(woken(Some(slot()), Some(testing::slot("two", 0))), [both[0], both[1], "commitment-two"]);
-        assert_eq!(woken(None, Some(testing::slot("three", 0))), [""; 0], "nobody has that UUID");
+        assert_eq!(enqueued(None, Some(slot())), both, "all objects with the UUID");
+        assert_eq!(enqueued(Some(slot()), None), both);
+        assert_eq!(enqueued(Some(slot()), Some(testing::slot("two", 0))), [both[0], both[1], "commitment-two"]);
+        assert_eq!(enqueued(None, Some(testing::slot("three", 0))), [""; 0], "no object has that UUID");
         let mut other = slot();
         other.spec.committed_resource_reservation = None;
-        assert_eq!(woken(None, Some(other)), [""; 0]);
+        assert_eq!(enqueued(None, Some(other)), [""; 0]);
     }
 
     #[test]
-    fn u14_a_commitment_wakes_its_duplicates_when_it_comes_or_goes_and_not_when_its_status_changes() {
+    fn a_commitment_enqueues_its_duplicates_when_it_comes_or_goes_and_not_when_its_status_changes() {
         let store = store();
         let object = || testing::commitment("one", "480Gi");
-        let woken = |old, new| names(by_commitment(&change("commitment-one".to_owned(), old, new), &store));
-        assert_eq!(woken(Some(object()), Some(object())), ["commitment-one"]);
-        assert_eq!(woken(Some(object()), None), ["another-name", "commitment-one"]);
+        let enqueued = |old, new| names(map_commitment(&change("commitment-one".to_owned(), old, new), &store));
+        assert_eq!(enqueued(Some(object()), Some(object())), ["commitment-one"]);
+        assert_eq!(enqueued(Some(object()), None), ["another-name", "commitment-one"]);
         let mut moved = object();
         moved.spec.availability_zone = "elsewhere".to_owned();
         applied(&store, &ClusterName::home(), moved.clone());
-        assert_eq!(woken(Some(object()), Some(moved)), ["another-name", "commitment-one"]);
+        assert_eq!(enqueued(Some(object()), Some(moved)), ["another-name", "commitment-one"]);
     }
 }

@@ -1,4 +1,4 @@
-//! When to look again at a commitment that cannot be served yet.
+//! The delay before a commitment that waits is reconciled again.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_11_table() {
+    fn retry_delays_grow_with_the_age_of_the_commitment() {
         let half_an_hour = seconds(1800);
         for (base, cap, elapsed, delay) in [
             (45, half_an_hour, None, 45),

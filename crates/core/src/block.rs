@@ -1,4 +1,4 @@
-//! How much a reservation blocks on a host: the one block formula.
+//! The block formula: how much a reservation blocks on a host.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::ids::VmId;
 use crate::reservation::{Reservation, ReservationKind};
 use crate::units::Resources;
 
-/// What the reservations on one host block there, each with its own part.
+/// The blocks of all reservations on one host.
 ///
 /// `reservations` are those that name the host, in ascending order of their key: a VM that several slots of the host
 /// expect counts in the first one only.
@@ -19,15 +19,15 @@ pub fn blocks_on<'a>(
     reservations.into_iter().map(|reservation| (reservation, block(reservation, host, &mut counted))).collect()
 }
 
-/// What one reservation blocks on a host if that is the same whatever else is there: `None` when it expects a VM that
-/// the host lists, because that one counts in the first slot only.
+/// The block of one reservation on a host if it does not depend on other reservations. `None` if it expects a VM that
+/// the host lists, because such a VM counts in the first slot only.
 pub fn block_alone(reservation: &Reservation, host: &Host) -> Option<Block> {
     let mut counted = BTreeSet::new();
     let block = block(reservation, host, &mut counted);
     counted.is_empty().then_some(block)
 }
 
-/// What one reservation blocks on one host.
+/// The block of one reservation on one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// The block while VMs count: what must stay free besides the VMs that are there.
@@ -36,14 +36,14 @@ pub struct Block {
     pub pending: Resources,
 }
 
-/// Free room of a host: capacity minus VMs minus blocks. Negative means over-booked.
+/// Free capacity of a host: capacity minus VMs minus blocks. Negative means over-booked.
 pub fn free<'a>(host: &Host, blocks: impl IntoIterator<Item = &'a Block>) -> Amounts {
     host.unreserved().less(blocks.into_iter().map(|block| block.block).sum())
 }
 
-/// An expected VM is confirmed exactly when this host lists it; what is confirmed is in the host's allocation already
-/// and must not be counted twice. VMs that will still arrive are covered by the slot, or counted in full where they
-/// are larger than what remains of it.
+/// An expected VM is confirmed exactly if this host lists it; confirmed VMs are in the host's allocation already and
+/// must not be counted twice. VMs that will still arrive are covered by the slot, or counted in full if they are larger
+/// than the rest of it.
 fn block(reservation: &Reservation, host: &Host, counted: &mut BTreeSet<VmId>) -> Block {
     let size = reservation.size.at_least_zero();
     let ReservationKind::Committed(expected) = &reservation.kind else {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn document_21_section_9_1_block_of_one_reservation() {
+    fn block_of_one_reservation() {
         let whole = size(200, 50);
         let table = [
             (vec![], vec![], whole),
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn document_21_section_9_1_migrating_with_u35_counts_the_vm_where_it_is() {
+    fn a_migrating_slot_counts_the_vm_where_it_is() {
         let moving = slot("s", size(200, 50), &[vm(A)]);
         assert_eq!(blocked(&moving, &host(&["a"])), size(80, 20));
         assert_eq!(blocked(&moving, &host(&[])), size(200, 50));
     }
 
     #[test]
-    fn document_21_section_9_2_hosts_with_u5() {
+    fn hosts_of_a_block() {
         let mut reservation = slot("s", size(1, 1), &[]);
         reservation.status_host = Some("other".into());
         assert_eq!(reservation.hosts().map(HostName::as_str).collect::<Vec<_>>(), ["h", "other"]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn document_21_section_9_3_free_capacity() {
+    fn free_capacity_is_what_blocks_and_vms_leave() {
         let failover = Reservation { kind: ReservationKind::Failover(BTreeSet::new()), ..slot("f", size(64, 16), &[]) };
         let moving = Reservation { status_host: Some("h2".into()), ..slot("m", size(200, 50), &[]) };
         let confirmed = slot("s", size(200, 50), &[vm(A)]);
@@ -156,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn document_60_c3_pending_vm_is_taken_per_resource() {
+    fn pending_vm_is_taken_per_resource() {
         let slot = slot("s", size(64, 8), &[("a", size(32, 4)), ("b", size(48, 2))]);
         let on_host = blocks_on(&host(&["a"]), [&slot])[0].1;
         assert_eq!((on_host.block, on_host.pending), (size(48, 4), size(48, 2)));
     }
 
     #[test]
-    fn document_60_c4_moving_slot_with_u35() {
+    fn a_moving_slot_blocks_both_hosts() {
         let moving = slot("s", size(64, 8), &[("a", size(64, 8))]);
         let old = Host { capacity: size(256, 32).into(), allocation: size(64, 8).into(), ..host(&["a"]) };
         let new = Host { capacity: size(256, 32).into(), allocation: Amounts::default(), ..host(&[]) };

@@ -1,4 +1,4 @@
-//! What a commitment asks for, and in which phase of its life it is.
+//! The spec of a commitment, and its phase.
 
 use std::fmt;
 
@@ -12,26 +12,18 @@ use crate::units::{Bytes, Cores};
 /// `spec.resourceType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceType {
-    /// Held as slots on hosts.
     Memory,
-    /// Accepted by arithmetic.
     Cores,
 }
 
 /// `spec.state`: the lifecycle state that Limes gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Begins in the future.
     Planned,
-    /// Waits for confirmation; holds capacity.
     Pending,
-    /// Confirmed in advance.
     Guaranteed,
-    /// In force.
     Confirmed,
-    /// Replaced by other commitments.
     Superseded,
-    /// Ended.
     Expired,
 }
 
@@ -47,25 +39,17 @@ impl fmt::Display for ResourceType {
 /// The spec of a CommittedResource, wanted or accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// The commitment.
     pub uuid: CommitmentUuid,
-    /// Its flavor group.
     pub group: GroupName,
-    /// Memory or cores.
     pub resource: ResourceType,
-    /// Bytes or cores.
     pub amount: Quantity,
-    /// The zone of all its slots.
     pub zone: Zone,
-    /// The project that may use it.
     pub project: ProjectId,
     /// The domain of the project; may be empty.
     pub domain: DomainId,
-    /// Copied into the slots.
     pub start: Option<Timestamp>,
     /// Copied into the slots; the commitment ends then.
     pub end: Option<Timestamp>,
-    /// The lifecycle state.
     pub state: State,
     /// A failure may be answered with a rejection.
     pub allow_rejection: bool,
@@ -79,23 +63,18 @@ pub enum SpecError {
         "unexpected commitment format: spec.commitmentUUID is {0:?}, it must have 6 to 40 characters of a-z, A-Z, 0-9 and \"-\""
     )]
     Uuid(CommitmentUuid),
-    /// The amount is below zero.
     #[error("unexpected commitment format: spec.amount is {0}, it must not be negative")]
     Negative(Quantity),
-    /// A name is missing.
     #[error("unexpected commitment format: spec.{0} must not be empty")]
     Empty(&'static str),
 }
 
-/// Where a commitment stands.
+/// The phase of a commitment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Not yet: holds nothing.
     Planned,
-    /// Wanted: `pending`, `guaranteed` or `confirmed`.
     Wanted,
-    /// Over, as superseded or expired: holds nothing.
-    Over(State),
+    Ended(State),
 }
 
 impl Spec {
@@ -127,20 +106,20 @@ impl Spec {
         names.iter().find(|(_, name)| name.is_empty()).map_or(Ok(()), |(field, _)| Err(SpecError::Empty(field)))
     }
 
-    /// The phase at `now`. The end of a commitment counts whatever its state says, because Limes may report the
-    /// old state for a while.
+    /// The phase at `now`. A commitment ends at its end time in any state, because Limes may report the old state for a
+    /// while.
     pub fn phase(&self, now: Timestamp) -> Phase {
         if self.end.is_some_and(|end| end < now) {
-            return Phase::Over(State::Expired);
+            return Phase::Ended(State::Expired);
         }
         match self.state {
             State::Planned => Phase::Planned,
             State::Pending | State::Guaranteed | State::Confirmed => Phase::Wanted,
-            State::Superseded | State::Expired => Phase::Over(self.state),
+            State::Superseded | State::Expired => Phase::Ended(self.state),
         }
     }
 
-    /// True when this accepted spec holds at least what `wanted` asks for in the same group, zone and project: then a
+    /// True if this accepted spec has at least the amount of `wanted` in the same group, zone and project: then a
     /// failure no longer rejects.
     pub fn covers(&self, wanted: &Self) -> bool {
         self.resource == wanted.resource
@@ -155,16 +134,16 @@ mod tests {
     use crate::testing::{at, spec};
 
     #[test]
-    fn document_20_section_5_phases() {
+    fn phases_follow_state_and_time() {
         for (state, end, phase) in [
             (State::Planned, None, Phase::Planned),
             (State::Pending, None, Phase::Wanted),
             (State::Guaranteed, Some(1), Phase::Wanted),
             (State::Confirmed, Some(0), Phase::Wanted),
-            (State::Confirmed, Some(-1), Phase::Over(State::Expired)),
-            (State::Superseded, None, Phase::Over(State::Superseded)),
-            (State::Superseded, Some(-1), Phase::Over(State::Expired)),
-            (State::Expired, None, Phase::Over(State::Expired)),
+            (State::Confirmed, Some(-1), Phase::Ended(State::Expired)),
+            (State::Superseded, None, Phase::Ended(State::Superseded)),
+            (State::Superseded, Some(-1), Phase::Ended(State::Expired)),
+            (State::Expired, None, Phase::Ended(State::Expired)),
         ] {
             let spec = Spec { state, end: end.map(at), ..spec("1Gi") };
             assert_eq!(spec.phase(at(0)), phase, "{state:?} {end:?}");
@@ -179,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn u20_amounts_of_cores_are_rounded_up_to_whole_ones() {
+    fn amounts_of_cores_are_rounded_up_to_whole_ones() {
         for (amount, cores) in [("0", 0), ("40", 40), ("500m", 1), ("2.1", 3), ("1k", 1000), ("-5", 0)] {
             assert_eq!(spec(amount).cores(), Cores::new(cores), "{amount}");
         }
     }
 
     #[test]
-    fn u12_an_accepted_spec_covers_less_of_the_same() {
+    fn an_accepted_spec_covers_less_of_the_same() {
         let accepted = spec("60Gi");
         assert!(accepted.covers(&spec("60Gi")) && accepted.covers(&spec("30Gi")));
         assert!(!accepted.covers(&spec("61Gi")));
@@ -195,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_12_1_errors_name_the_field_and_what_is_expected() {
+    fn errors_name_the_field_and_what_is_expected() {
         let with = |change: fn(&mut Spec)| {
             let mut spec = spec("1Gi");
             change(&mut spec);

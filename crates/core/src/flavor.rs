@@ -13,11 +13,8 @@ use crate::units::{Bytes, Cores, Resources, scale_cores};
 /// A flavor: the shape of a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flavor {
-    /// Its name.
     pub name: FlavorName,
-    /// vCPUs.
     pub vcpus: u32,
-    /// Memory in MiB.
     pub memory_mib: u64,
     /// The extra specs, unchanged; the scheduler reads capabilities and traits from them.
     pub extra_specs: BTreeMap<String, String>,
@@ -39,11 +36,8 @@ impl Flavor {
 /// MiB per vCPU of a group's flavors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ratio {
-    /// All flavors have the same ratio.
     Fixed(u64),
-    /// Lowest and highest ratio.
     Variable(u64, u64),
-    /// No flavor has vCPUs.
     None,
 }
 
@@ -54,12 +48,10 @@ pub struct FlavorGroup {
     pub name: GroupName,
     /// Memory descending, vCPUs descending, name ascending; flavors without memory are left out.
     pub flavors: Vec<Flavor>,
-    /// MiB per vCPU.
     pub ratio: Ratio,
 }
 
 impl FlavorGroup {
-    /// The flavor of that name.
     pub fn flavor(&self, name: &FlavorName) -> Option<&Flavor> {
         self.flavors.iter().find(|flavor| flavor.name == *name)
     }
@@ -82,22 +74,21 @@ pub struct FlavorGroups {
     groups: BTreeMap<GroupName, FlavorGroup>,
 }
 
-/// What reading the Knowledge object gives: the groups, and a line for each that was left out.
+/// The result of reading the Knowledge object: the groups, and a line for each invalid one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
-    /// The valid groups.
     pub groups: FlavorGroups,
     /// Why a group is not among them, for the log.
     pub skipped: Vec<String>,
 }
 
-/// The content of the Knowledge object is not what document 10 section 6.3 describes.
+/// The content of the Knowledge object is not a list of flavor groups.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("failed to unbox flavor group features: {0}")]
 pub struct FlavorError(String);
 
 impl FlavorError {
-    /// The reader repeats what it found, however long that is.
+    /// Quotes the found value, with bounded length.
     fn of(found: &str) -> Self {
         const MOST: usize = 300;
         Self(one_line(found, MOST))
@@ -136,8 +127,8 @@ struct RawFlavor {
 }
 
 impl FlavorGroups {
-    /// Reads `status.raw` of the Knowledge object. A group whose ratio fields contradict each other is skipped as
-    /// if absent; anything that is not of the documented shape is an error, so that the caller keeps what it has.
+    /// Reads `status.raw` of the Knowledge object. A group whose ratio fields contradict each other is skipped as if
+    /// absent; any other deviation from the documented form is an error, so that the caller keeps its groups.
     pub fn parse(raw: &Value) -> Result<Parsed, FlavorError> {
         if !raw.is_object() {
             return Err(FlavorError("expected an object with a list \"features\"".to_owned()));
@@ -157,12 +148,10 @@ impl FlavorGroups {
         Ok(parsed)
     }
 
-    /// The group of that name.
     pub fn get(&self, name: &GroupName) -> Option<&FlavorGroup> {
         self.groups.get(name)
     }
 
-    /// All groups by name.
     pub fn iter(&self) -> impl Iterator<Item = &FlavorGroup> {
         self.groups.values()
     }
@@ -172,7 +161,6 @@ impl FlavorGroups {
         self.iter().find(|group| group.flavor(flavor).is_some())
     }
 
-    /// How many groups there are.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
@@ -255,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_12_2_flavors_are_sorted_and_section_19_no_18_those_without_memory_ignored() {
+    fn flavors_are_sorted_and_those_without_memory_ignored() {
         let groups = parse(&group(&json!({"ramCoreRatio": 3072})));
         let group = groups.get(&"g".into()).unwrap();
         assert_eq!(group.flavors.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["xl", "l", "s"]);
@@ -267,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn document_10_section_6_4_ratio_fields() {
+    fn flavor_groups_have_a_ratio_or_bounds_of_one() {
         for (ratios, expected) in [
             (json!({}), Ok(Ratio::None)),
             (json!({"ramCoreRatio": 3}), Ok(Ratio::Fixed(3))),
@@ -302,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_about_a_long_content_is_a_line() {
+    fn what_is_reported_about_a_long_content_is_a_line() {
         let long = "x\n".repeat(10_000);
         let wrong = FlavorGroups::parse(&json!({"features": long})).unwrap_err().to_string();
         let skipped = json!({"features": [{"name": long, "ramCoreRatio": 1}, {"name": long, "ramCoreRatioMin": 1}]});

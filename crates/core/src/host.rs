@@ -1,4 +1,4 @@
-//! A host: what the scheduler and the capacity view know of a Hypervisor.
+//! A host: what the scheduler and the capacity view use of a Hypervisor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,20 @@ use crate::units::{Bytes, Cores, Resources};
 pub struct Amounts {
     /// Memory in bytes.
     pub memory: Option<Bytes>,
-    /// vCPUs.
     pub cpu: Option<Cores>,
 }
 
 impl Amounts {
-    /// What is left after `taken`; a resource that is not named stays unnamed.
+    /// The rest after `taken`; a resource that is not set stays unset.
     pub fn less(self, taken: Resources) -> Self {
         Self { memory: self.memory.map(|all| all - taken.memory), cpu: self.cpu.map(|all| all - taken.cpu) }
     }
 
-    /// Both amounts, or nothing: what is not named has no room.
+    /// Both amounts, or `None`: a resource that is not set has no free capacity.
     pub fn known(self) -> Option<Resources> {
         Some(Resources::new(self.memory?, self.cpu?))
     }
 
-    /// Unnamed resources as zero.
     pub fn or_zero(self) -> Resources {
         Resources::new(self.memory.unwrap_or_default(), self.cpu.unwrap_or_default())
     }
@@ -45,24 +43,19 @@ impl From<Resources> for Amounts {
 /// A host aggregate of OpenStack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// Its UUID.
     pub uuid: String,
     /// Its metadata; keys that start with `filter_tenant_id` restrict projects.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What a host can do for a domain, from `status.capabilities` and `status.domainCapabilities`.
+/// The capabilities of a host for a domain, from `status.capabilities` and `status.domainCapabilities`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// CPU architecture, for example `x86_64`.
     pub cpu_arch: String,
-    /// `ch` or `kvm`.
     pub hypervisor_type: String,
-    /// Supported CPU modes.
     pub cpu_modes: BTreeSet<String>,
-    /// Supported features.
     pub features: BTreeSet<String>,
-    /// Supported devices.
     pub devices: BTreeSet<String>,
 }
 
@@ -73,14 +66,12 @@ pub enum ConditionStatus {
     True,
     /// `False`.
     False,
-    /// `Unknown`, or anything else.
     Unknown,
 }
 
 /// One Hypervisor object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// The cluster that it was read from.
     pub cluster: ClusterName,
     /// Its name, which is the Nova compute host.
     pub name: HostName,
@@ -88,28 +79,22 @@ pub struct Host {
     pub zone: Zone,
     /// Capacity after overcommit, else physical capacity, rounded down; all `None` when the object has neither.
     pub capacity: Amounts,
-    /// `status.effectiveCapacity` alone, which the weighers read.
     pub effective_capacity: Amounts,
-    /// `status.allocation`: what the VMs use, rounded up.
     pub allocation: Amounts,
-    /// Why the capacity is not usable, in words for a person: which field holds what. Such a host is not offered.
-    pub nonsense: Option<String>,
+    /// Why the capacity is not usable, as text: the field and its value. Such a host is not offered.
+    pub invalid_amount: Option<String>,
     /// The VMs on the host and whether they run.
     pub instances: BTreeMap<VmId, bool>,
-    /// Traits from status, groups and custom traits.
     pub traits: BTreeSet<String>,
-    /// Aggregates from status and groups.
     pub aggregates: Vec<Aggregate>,
     /// Project ids; empty means all.
     pub allowed_projects: BTreeSet<ProjectId>,
     /// Condition types and their status; of two entries of a type the first.
     pub conditions: BTreeMap<String, ConditionStatus>,
-    /// What it can do for a domain.
     pub capabilities: Capabilities,
 }
 
 impl Host {
-    /// Capacity minus VMs, before any reservation.
     pub fn unreserved(&self) -> Amounts {
         self.capacity.less(self.allocation.or_zero().at_least_zero())
     }

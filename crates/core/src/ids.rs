@@ -1,8 +1,7 @@
-//! Names as types: two of them never change places in a signature unnoticed.
+//! Names as types, so that two of them cannot be swapped in a signature.
 //!
-//! A name is cheap to clone (one shared allocation) and orders bytewise, which is the order of every deterministic
-//! choice in Berth. It carries no validation of its own: what the API server admits is decided by the CRDs, and old
-//! objects may hold anything.
+//! A name is cheap to clone and orders bytewise, which is the order of every deterministic choice in Berth. It is not
+//! validated: the CRDs decide what the API server admits, and old objects may hold anything.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -18,17 +17,16 @@ macro_rules! names {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Wraps a name as it stands in the object.
+            /// Wraps a name of an object.
             pub fn new(name: impl Into<Arc<str>>) -> Self {
                 Self(name.into())
             }
 
-            /// The bare text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// True for `""`, which stands for "not set" in most fields of the custom resources.
+            /// True for `""`, which means "not set" in most fields of the custom resources.
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
@@ -79,24 +77,17 @@ names! {
     Zone,
     /// A host: `metadata.name` of a Hypervisor, equal to the Nova compute host.
     HostName,
-    /// `metadata.name` of a Reservation.
     SlotName,
-    /// `spec.commitmentUUID`: what links slots to their commitment.
     CommitmentUuid,
-    /// An OpenStack project id.
     ProjectId,
-    /// An OpenStack domain id.
     DomainId,
-    /// The UUID of a Nova server.
     VmId,
-    /// The name of a flavor.
     FlavorName,
     /// The name of a flavor group, the value of the extra spec `quota:hw_version`.
     GroupName,
 }
 
 impl ClusterName {
-    /// The cluster that the process runs in.
     pub fn home() -> Self {
         Self::new("home")
     }
@@ -106,14 +97,11 @@ impl ClusterName {
 /// API server (assume entries, waiting list, queues).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotKey {
-    /// The cluster of the Reservation object.
     pub cluster: ClusterName,
-    /// Its name.
     pub name: SlotName,
 }
 
 impl SlotKey {
-    /// The slot `name` of `cluster`.
     pub fn new(cluster: ClusterName, name: impl Into<SlotName>) -> Self {
         Self { cluster, name: name.into() }
     }

@@ -1,7 +1,7 @@
-//! The slot planner: which slots make a commitment's memory exactly its wish.
+//! The slot planner: which slots make up the memory of a commitment.
 //!
-//! It decides sizes, not hosts. A plan is a value: nothing is done until somebody applies it, and planning again on the
-//! world that it describes plans nothing. PAYG pre-allocation is not part of it.
+//! It decides sizes, not hosts. A plan is a value: planning again on the world that it describes plans nothing. PAYG
+//! pre-allocation is not part of it.
 
 mod grow;
 mod release;
@@ -19,142 +19,106 @@ use crate::ids::{CommitmentUuid, DomainId, GroupName, HostName, ProjectId, SlotN
 use crate::slot::{self, Slot};
 use crate::units::{Bytes, Resources};
 
-/// More slots than this are never created by one plan, whatever the amount asks for.
+/// The bound of slots that one plan creates, independent of the amount.
 pub const MAX_NEW_SLOTS: u64 = 20_000;
 
-/// What the slots of a commitment are to be: the wanted or the accepted spec.
+/// The target of the slots of a commitment: the desired or the accepted spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The commitment.
     pub commitment: CommitmentUuid,
-    /// Owner of the slots.
     pub project: ProjectId,
-    /// Domain of the owner.
     pub domain: DomainId,
-    /// Flavor group.
     pub group: GroupName,
-    /// Zone.
     pub zone: Zone,
-    /// Total, whole MiB.
     pub memory: Bytes,
     /// Copied into the slots; absent values are cleared there.
     pub start: Option<Timestamp>,
     /// Copied into the slots; absent values are cleared there.
     pub end: Option<Timestamp>,
-    /// Generation of the commitment object.
     pub generation: i64,
-    /// `<commitment object>-`.
     pub prefix: String,
 }
 
-/// What the plan rests on besides the target.
+/// The input of the planner besides the target.
 #[derive(Clone, Copy)]
-pub struct World<'a> {
-    /// All flavor groups.
+pub struct PlannerInput<'a> {
     pub groups: &'a FlavorGroups,
     /// The slots of the commitment, in any order.
     pub slots: &'a [Slot],
-    /// Free room of the hosts of slots that are to become larger ([`enlargeable`]); of a host that is absent nothing is
-    /// known, so nothing is enlarged there.
-    pub room: &'a BTreeMap<HostName, Resources>,
-    /// Names of Reservations that are taken.
+    /// Free capacity of the hosts of slots that are to become larger ([`enlargeable`]); of a host that is absent
+    /// nothing is known, so nothing is enlarged there.
+    pub free_capacity: &'a BTreeMap<HostName, Resources>,
     pub taken: &'a dyn Fn(&SlotName) -> bool,
     /// Most new slots, when the commitment may be rejected (`maxSlotsPerCommitment`).
     pub max_new_slots: Option<u64>,
 }
 
-/// What has to change.
+/// The changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotPlan {
-    /// Slots to delete, first to last.
     pub release: Vec<Release>,
-    /// Slots that stay and are written.
     pub update: Vec<Update>,
-    /// Slots to create.
     pub create: Vec<NewSlot>,
-    /// How many slots stay, written or not.
     pub kept: usize,
 }
 
 /// A slot to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// The slot.
     pub name: SlotName,
-    /// Why it has to go.
-    pub why: Why,
+    pub why: ReleaseReason,
     /// It holds no VM, and is only deleted as long as that is so.
     pub empty: bool,
 }
 
 /// Why a slot is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum ReleaseReason {
     /// It belongs to another project, group or zone than the commitment does now.
     OtherIdentity,
     /// Its flavor has left the group and it has no host.
     LostFlavor,
     /// It holds no memory (hand-edited or very old objects).
     NoMemory,
-    /// It has fewer cores than it must have, no VM, and its host has no room to repair that.
+    /// It has fewer cores than it must have, no VM, and its host has no free capacity to repair that.
     TooFewCores,
-    /// The commitment has become smaller.
     Surplus,
 }
 
 /// A slot that stays and is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The slot.
     pub name: SlotName,
-    /// Its size after the write.
     pub size: Resources,
-    /// Its host, when the write makes it larger and the host must have room for that.
+    /// Its host, when the write makes it larger and the host must have free capacity for that.
     pub enlarge_on: Option<HostName>,
 }
 
 /// A slot to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSlot {
-    /// Its object name.
     pub name: SlotName,
-    /// The number in the name.
     pub number: u64,
-    /// The flavor that gives it its shape.
     pub flavor: Flavor,
     /// Its size; smaller than the flavor for a remainder.
     pub size: Resources,
 }
 
-/// Why no plan can be made; the texts are those of document 20 sections 12.2 and 12.3, continued where that helps.
+/// Why no plan can be made; the texts are those of the reference, continued where that helps.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// The group is not published.
     #[error("flavor group not found: {group}; spec.flavorGroupName must be one of: {known}")]
-    GroupNotFound {
-        /// The name in the spec.
-        group: GroupName,
-        /// Those that exist.
-        known: String,
-    },
-    /// No slot has a shape.
+    GroupNotFound { group: GroupName, known: String },
     #[error(
         "flavor group {0} has no flavors: add flavors with the extra spec quota:hw_version={0}, or choose another spec.flavorGroupName"
     )]
     GroupWithoutFlavors(GroupName),
-    /// `maxSlotsPerCommitment`, or [`MAX_NEW_SLOTS`].
     #[error("commitment would create {count} new reservation slots, exceeds limit of {limit}")]
-    SlotLimit {
-        /// Slots that would be created.
-        count: u64,
-        /// Slots that may be created.
-        limit: u64,
-    },
+    SlotLimit { count: u64, limit: u64 },
 }
 
-/// Plans `target` onto `world`.
-pub fn plan(target: &Target, world: &World<'_>) -> Result<SlotPlan, PlanError> {
-    let mut draft = Draft::new(target, world);
+pub fn plan(target: &Target, world: &PlannerInput<'_>) -> Result<SlotPlan, PlanError> {
+    let mut draft = PlanDraft::new(target, world);
     draft.shrink(target.memory);
     draft.repair_cores();
     if draft.missing(target.memory) > Bytes::ZERO {
@@ -165,8 +129,8 @@ pub fn plan(target: &Target, world: &World<'_>) -> Result<SlotPlan, PlanError> {
     Ok(draft.finish())
 }
 
-/// Hosts of slots that a plan may enlarge: those smaller than their flavor, which growing restores first, and those with
-/// fewer cores than their memory must have. The room of these hosts is a fact that the plan needs.
+/// Hosts of slots that a plan may enlarge: those smaller than their flavor, which growing restores first, and those
+/// with fewer cores than their memory must have. The capacity of these hosts is a fact that the plan needs.
 pub fn enlargeable<'a>(slots: &'a [Slot], group: &'a FlavorGroup) -> impl Iterator<Item = &'a HostName> {
     slots.iter().filter_map(|slot| {
         let flavor = group.flavor(&slot.flavor)?;
@@ -188,46 +152,44 @@ fn usable_group<'a>(target: &Target, groups: &'a FlavorGroups) -> Result<&'a Fla
     Ok(group)
 }
 
-/// A plan in the making: the slots that stay with their future sizes, and what is decided so far.
+/// A plan under construction: the slots that stay with their future sizes, and the decisions so far.
 ///
-/// The slots are as the caller has them. Which comes first and which last is asked only of those that something is done
-/// about ([`Kept::order`]): as a rule these are few, however large the commitment is.
-struct Draft<'a> {
-    kept: Vec<Kept<'a>>,
-    /// The memory of those.
+/// The slots in the order of the caller. Their rank is only computed for the slots that change ([`Kept::order`]):
+/// usually these are few, however large the commitment is.
+struct PlanDraft<'a> {
+    kept: Vec<KeptSlot<'a>>,
     held: Bytes,
     release: Vec<Release>,
     create: Vec<NewSlot>,
     /// One more than the highest number of any slot, also of those that go. Behind the last number there is comes the
-    /// first one again, as somebody may call a slot so by hand; what is taken is skipped.
+    /// first one again, as a user may create a slot with it; names that exist are skipped.
     next_number: u64,
-    /// Known room that the plan has not given out yet.
-    room: BTreeMap<HostName, Resources>,
+    /// Known free capacity that the plan has not given out yet.
+    free_capacity: BTreeMap<HostName, Resources>,
 }
 
-/// A slot that stays, with everything that is asked of each: a slot itself is looked at once.
-struct Kept<'a> {
+/// A slot that stays, with its properties: a slot itself is read once.
+struct KeptSlot<'a> {
     slot: &'a Slot,
-    /// The number in its name.
     number: Option<u64>,
     /// Of its group, if that is known and has it.
     flavor: Option<&'a Flavor>,
     size: Resources,
     enlarge_on: Option<HostName>,
-    /// It is written, whatever becomes of its size.
+    /// It is written, even if its size does not change.
     outdated: bool,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> PlanDraft<'a> {
     /// All slots of the world but those that cannot stay. Those that are being deleted already only keep their numbers.
-    fn new(target: &Target, world: &World<'a>) -> Self {
+    fn new(target: &Target, world: &PlannerInput<'a>) -> Self {
         let mut draft = Self {
             kept: Vec::with_capacity(world.slots.len()),
             held: Bytes::ZERO,
             release: Vec::new(),
             create: Vec::new(),
             next_number: 0,
-            room: world.room.clone(),
+            free_capacity: world.free_capacity.clone(),
         };
         let group = world.groups.get(&target.group);
         let (mut flavors, mut unfit, mut highest) = (Flavors { group, last: None }, Vec::new(), None);
@@ -237,8 +199,8 @@ impl<'a> Draft<'a> {
             if slot.terminating {
                 continue;
             }
-            let kept = Kept::new(slot, number, flavors.of(slot), target);
-            match kept.why_unfit(target, group) {
+            let kept = KeptSlot::new(slot, number, flavors.of(slot), target);
+            match kept.find_unfit_reason(target, group) {
                 None => draft.keep(kept),
                 Some(why) => unfit.push((kept.order(), Release::of(slot, why))),
             }
@@ -249,13 +211,12 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    fn keep(&mut self, kept: Kept<'a>) {
+    fn keep(&mut self, kept: KeptSlot<'a>) {
         self.held += kept.size.memory;
         self.kept.push(kept);
     }
 
-    /// Releases the slots at these positions.
-    fn give_up(&mut self, gone: &BTreeSet<usize>, why: Why) {
+    fn give_up(&mut self, gone: &BTreeSet<usize>, why: ReleaseReason) {
         if gone.is_empty() {
             return;
         }
@@ -278,7 +239,7 @@ impl<'a> Draft<'a> {
     fn finish(self) -> SlotPlan {
         let mut written: Vec<_> = self.kept.iter().filter(|kept| kept.is_written()).collect();
         written.sort_by_key(|kept| kept.order());
-        let update = written.into_iter().map(Kept::update).collect();
+        let update = written.into_iter().map(KeptSlot::update).collect();
         SlotPlan { release: self.release, update, create: self.create, kept: self.kept.len() }
     }
 }
@@ -298,7 +259,7 @@ impl<'a> Flavors<'a> {
     }
 }
 
-impl<'a> Kept<'a> {
+impl<'a> KeptSlot<'a> {
     /// Its parent generation alone is a reason for a write only while it is not in force: a slot that needs nothing is
     /// not written when its commitment changes.
     fn new(slot: &'a Slot, number: Option<u64>, flavor: Option<&'a Flavor>, target: &Target) -> Self {
@@ -320,19 +281,24 @@ impl<'a> Kept<'a> {
         self.outdated || self.size != self.slot.size
     }
 
-    /// What was made smaller first and larger again needs its host's room only where it ends larger than it was.
+    /// A slot that was first shrunk and then enlarged needs free capacity on its host only if it ends larger than it
+    /// was.
     fn update(&self) -> Update {
         let enlarge_on = self.enlarge_on.clone().filter(|_| !self.size.fits(self.slot.size));
         Update { name: self.slot.name.clone(), size: self.size, enlarge_on }
     }
 
-    /// Makes the slot larger where its host is known to have room, or says that it cannot.
-    fn enlarge(&mut self, size: Resources, room: &mut BTreeMap<HostName, Resources>) -> Result<(), NoRoom> {
+    /// Enlarges the slot if its host is known to have free capacity, or returns that it cannot.
+    fn enlarge(
+        &mut self,
+        size: Resources,
+        free_capacity: &mut BTreeMap<HostName, Resources>,
+    ) -> Result<(), NotEnlarged> {
         if let Some(host) = &self.slot.target_host {
-            let left = room.get_mut(host).ok_or(NoRoom::Unknown)?;
+            let left = free_capacity.get_mut(host).ok_or(NotEnlarged::Unknown)?;
             let more = size - self.size;
             if !more.fits(*left) {
-                return Err(NoRoom::Known);
+                return Err(NotEnlarged::Known);
             }
             *left -= more;
             self.enlarge_on = Some(host.clone());
@@ -343,10 +309,8 @@ impl<'a> Kept<'a> {
 }
 
 /// Why a slot is not enlarged.
-enum NoRoom {
-    /// Its host is full.
+enum NotEnlarged {
     Known,
-    /// Nothing is known about its host.
     Unknown,
 }
 
@@ -356,12 +320,11 @@ impl SlotPlan {
         self.release.is_empty() && self.update.is_empty() && self.create.is_empty()
     }
 
-    /// How many slots the commitment has when the plan is done: `n` in the texts of document 20.
+    /// How many slots the commitment has when the plan is done: `n` in the texts.
     pub fn total(&self) -> usize {
         self.kept + self.create.len()
     }
 
-    /// The slots that go.
     pub fn gone(&self) -> BTreeSet<&SlotName> {
         self.release.iter().map(|release| &release.name).collect()
     }

@@ -18,7 +18,7 @@ pub struct Quantity {
     nano: i128,
 }
 
-/// A text that is no quantity.
+/// The text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{} is not a quantity; write a number with an optional suffix, for example \"4\", \"1920Gi\" or \"500m\"",
@@ -36,7 +36,6 @@ enum Suffix {
 }
 
 impl Quantity {
-    /// Zero.
     pub const ZERO: Self = Self { nano: 0 };
 
     /// A whole number of base units (bytes, cores).
@@ -44,7 +43,7 @@ impl Quantity {
         Self { nano: i128::from(units) * NANO }
     }
 
-    /// Reads the text form; accepts everything that the pattern of document 10 section 1.4 accepts, except an
+    /// Reads the text form; accepts everything that the pattern of the reference accepts, except an
     /// exponent with a fraction, which no writer produces.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         parse(text).ok_or_else(|| QuantityError { text: text.to_owned() })
@@ -150,8 +149,8 @@ fn digits(text: &str) -> i128 {
     text.bytes().fold(0_i128, |sum, digit| sum.saturating_mul(10).saturating_add(i128::from(digit - b'0')))
 }
 
-/// Exact for any number of digits: the fraction is divided digit by digit from its end, and what is lost on the way counts
-/// as one.
+/// Exact for any number of digits: the fraction is divided digit by digit from its end, and a lost remainder counts as
+/// one.
 fn binary_nano(whole: &str, fraction: &str, unit: i128) -> i128 {
     let unit = unit * NANO;
     let (below_one, inexact) = fraction.bytes().rev().fold((0, false), |(sum, inexact), digit| {
@@ -161,7 +160,7 @@ fn binary_nano(whole: &str, fraction: &str, unit: i128) -> i128 {
     digits(whole).saturating_mul(unit).saturating_add(below_one + i128::from(inexact))
 }
 
-/// Moves the point, however many digits there are, and rounds up what is behind it then.
+/// Moves the point, however many digits there are, and rounds up the digits behind it.
 fn decimal_nano(whole: &str, fraction: &str, exponent: i32) -> i128 {
     let all = format!("{whole}{fraction}");
     let point = i64::try_from(whole.len()).unwrap_or(i64::MAX).saturating_add(i64::from(exponent) + 9);
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn document_10_section_1_4_canonical_forms() {
+    fn quantities_are_printed_in_canonical_form() {
         for (value, text) in [
             (0, "0"),
             (1000, "1k"),

@@ -1,7 +1,6 @@
-//! Texts of others inside of ours: in quotes, in one line, and never longer than a line. Conditions and logs have to stay
-//! readable whatever stands in an object.
+//! Quotes texts of objects: in one line and with a limited length, so that conditions and logs stay readable.
 
-/// Longer texts are cut, in characters as they are shown: a control character takes six.
+/// Longer texts are cut. The length counts displayed characters: a control character takes six.
 const SHOWN: usize = 60;
 
 /// A text in quotes; a long one is cut.
@@ -17,7 +16,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// What a library says, cut to so many characters and without line breaks.
+/// The error of a library in one line, cut to so many characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if line.len() < text.len() {

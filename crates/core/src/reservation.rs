@@ -1,4 +1,4 @@
-//! A Reservation as far as capacity is concerned: who holds how much on which hosts.
+//! A Reservation as far as capacity is concerned: how much it holds on which hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,7 @@ use crate::units::Resources;
 /// One Reservation object of any type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// The object.
     pub key: SlotKey,
-    /// What it is for.
     pub kind: ReservationKind,
     /// The project that owns it; empty for types without one.
     pub project: ProjectId,
@@ -20,7 +18,6 @@ pub struct Reservation {
     pub zone: Zone,
     /// `spec.resources`; a missing resource counts as zero, a negative one too.
     pub size: Resources,
-    /// `spec.targetHost`, the wanted host.
     pub target_host: Option<HostName>,
     /// `status.host`, the host where it is in force.
     pub status_host: Option<HostName>,

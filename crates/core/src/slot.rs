@@ -11,31 +11,20 @@ use crate::units::{Bytes, Resources};
 /// One Reservation of a commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its object name, `<commitment object>-<number>`.
     pub name: SlotName,
-    /// The commitment that it names.
     pub commitment: CommitmentUuid,
-    /// The project that may use it.
     pub project: ProjectId,
-    /// The domain of the project.
     pub domain: DomainId,
-    /// The flavor group.
     pub group: GroupName,
-    /// The zone.
     pub zone: Zone,
-    /// The flavor that gave it its shape.
     pub flavor: FlavorName,
-    /// Its size.
     pub size: Resources,
     /// The wanted host; `None` while it waits for one.
     pub target_host: Option<HostName>,
-    /// The host where it is in force.
     pub status_host: Option<HostName>,
     /// The VMs that are expected in it, with their sizes.
     pub expected: BTreeMap<VmId, Resources>,
-    /// Copy of the commitment's start.
     pub start: Option<Timestamp>,
-    /// Copy of the commitment's end.
     pub end: Option<Timestamp>,
     /// The generation of the commitment at the last write of ours; 0 when unset.
     pub parent_generation: i64,
@@ -43,23 +32,19 @@ pub struct Slot {
     pub observed_parent_generation: i64,
     /// True when the type label is there: without it other tools do not find the slot.
     pub labelled: bool,
-    /// Its Ready condition.
     pub ready: Option<(ConditionStatus, String)>,
     /// In the waiting list of the scheduler: it was tried and nothing fits.
     pub waiting: bool,
-    /// It has a deletion time: it holds nothing for its commitment any more, but its name is taken and its room blocked
-    /// until its finalizers are gone.
+    /// It has a deletion time: it no longer counts for its commitment, but its name is taken and its capacity blocked
+    /// until its finalizers are removed.
     pub terminating: bool,
 }
 
-/// What a slot says about the present generation of its commitment.
+/// The report of a slot about the present generation of its commitment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Placed and in force.
+pub enum GenerationVerdict {
     Ready,
-    /// It was tried and cannot be placed.
     Failed,
-    /// Not decided yet.
     Pending,
 }
 
@@ -67,7 +52,6 @@ pub enum Standing {
 const FINAL_REASONS: [&str; 3] = ["NoHostsFound", "NoHostsAvailable", "FlavorNotFound"];
 
 impl Slot {
-    /// Memory that its VMs use.
     pub fn used(&self) -> Bytes {
         self.expected.values().map(|vm| vm.memory.at_least_zero()).sum()
     }
@@ -87,21 +71,21 @@ impl Slot {
         self.is_ready() && self.is_placed()
     }
 
-    /// What it says about `generation` of its commitment. A slot that is Ready and placed counts whatever generation
-    /// it echoes, because a change that leaves it alone does not write it; a failure must be of this generation, and is
-    /// past once a host was found.
-    pub fn standing(&self, generation: i64) -> Standing {
+    /// The report of the slot about `generation` of its commitment. A slot that is Ready and placed counts for every
+    /// generation, because a change that does not concern it does not write it. A failure counts only for its own
+    /// generation, and ends when a host was found.
+    pub fn generation_verdict(&self, generation: i64) -> GenerationVerdict {
         match &self.ready {
-            Some((ConditionStatus::True, _)) if self.is_placed() => Standing::Ready,
-            _ if self.waiting && self.target_host.is_none() => Standing::Failed,
+            Some((ConditionStatus::True, _)) if self.is_placed() => GenerationVerdict::Ready,
+            _ if self.waiting && self.target_host.is_none() => GenerationVerdict::Failed,
             Some((ConditionStatus::False, reason))
                 if self.target_host.is_none()
                     && self.observed_parent_generation == generation
                     && FINAL_REASONS.contains(&reason.as_str()) =>
             {
-                Standing::Failed
+                GenerationVerdict::Failed
             }
-            _ => Standing::Pending,
+            _ => GenerationVerdict::Pending,
         }
     }
 }
@@ -119,29 +103,29 @@ mod tests {
     use crate::testing::slot;
 
     #[test]
-    fn document_20_section_7_3_examples_with_u38_and_u45() {
+    fn what_a_slot_reports_about_the_present_generation() {
         let at = |observed, status, reason: &str| Slot {
             observed_parent_generation: observed,
             ready: Some((status, reason.to_owned())),
             ..slot(0, "amber_s", (12, 4), if status == True { "h" } else { "-" }, &[])
         };
-        assert_eq!(at(7, True, "ReservationActive").standing(7), Standing::Ready);
-        assert_eq!(at(6, False, "NoHostsFound").standing(7), Standing::Pending);
-        assert_eq!(at(7, False, "NoHostsFound").standing(7), Standing::Failed);
-        assert_eq!(at(7, Unknown, "SchedulerUnavailable").standing(7), Standing::Pending);
-        assert_eq!(at(6, True, "ReservationActive").standing(7), Standing::Ready, "U38: needs no write");
-        assert_eq!(at(7, False, "PlacementRevoked").standing(7), Standing::Pending, "U45");
+        assert_eq!(at(7, True, "ReservationActive").generation_verdict(7), GenerationVerdict::Ready);
+        assert_eq!(at(6, False, "NoHostsFound").generation_verdict(7), GenerationVerdict::Pending);
+        assert_eq!(at(7, False, "NoHostsFound").generation_verdict(7), GenerationVerdict::Failed);
+        assert_eq!(at(7, Unknown, "SchedulerUnavailable").generation_verdict(7), GenerationVerdict::Pending);
+        assert_eq!(at(6, True, "ReservationActive").generation_verdict(7), GenerationVerdict::Ready, "needs no write");
+        assert_eq!(at(7, False, "PlacementRevoked").generation_verdict(7), GenerationVerdict::Pending);
         let found = Slot { target_host: Some("h".into()), ..at(7, False, "NoHostsFound") };
-        assert_eq!(found.standing(7), Standing::Pending, "it has a host by now");
+        assert_eq!(found.generation_verdict(7), GenerationVerdict::Pending, "the slot has a host by now");
         let moving = Slot { status_host: Some("other".into()), ..at(7, True, "ReservationActive") };
-        assert_eq!(moving.standing(7), Standing::Pending);
+        assert_eq!(moving.generation_verdict(7), GenerationVerdict::Pending);
         let waiting = Slot { waiting: true, ..slot(0, "amber_s", (12, 4), "-", &[]) };
-        assert_eq!(waiting.standing(7), Standing::Failed, "U45");
-        assert_eq!(slot(0, "amber_s", (12, 4), "-", &[]).standing(7), Standing::Pending);
+        assert_eq!(waiting.generation_verdict(7), GenerationVerdict::Failed);
+        assert_eq!(slot(0, "amber_s", (12, 4), "-", &[]).generation_verdict(7), GenerationVerdict::Pending);
     }
 
     #[test]
-    fn document_20_section_12_8_slot_numbers() {
+    fn the_number_of_a_slot_is_the_end_of_its_name() {
         for (name, prefix, expected) in [
             ("commitment-u-0", "commitment-u-", Some(0)),
             ("commitment-u-17", "commitment-u-", Some(17)),

@@ -1,31 +1,25 @@
-//! `status.statusSummary`: one line for humans.
+//! `status.statusSummary`: one line for users.
 
 use jiff::Timestamp;
 
 use crate::commitment::{ResourceType, Spec};
 
-/// The message that the summary leaves out: it says no more than the reason.
+/// The message that the summary omits, because it adds nothing to the reason.
 pub const WAITING: &str = "waiting for reservation placement";
 const MAX_MESSAGE: usize = 80;
 const CUT_MESSAGE: usize = 77;
 
-/// What the line is made of.
+/// The parts of the line.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a> {
-    /// Reason of the Ready condition.
     pub reason: &'a str,
-    /// Its message.
     pub message: &'a str,
-    /// The wanted spec.
     pub spec: &'a Spec,
-    /// The accepted spec, if any.
     pub accepted: Option<&'a Spec>,
-    /// VMs assigned to the commitment.
     pub vms: usize,
 }
 
 impl Summary<'_> {
-    /// The line at `now`.
     pub fn line(&self, now: Timestamp) -> String {
         [Some(self.reason_and_difference()), self.shown_message(), self.shown_vms(), self.expiry(now)]
             .into_iter()
@@ -122,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_10_table() {
+    fn summaries_by_reason_and_state() {
         let insufficient = "insufficient capacity: 1/4 reservation slots could be placed";
         assert_eq!(line("Accepted", "", Some(49 * 3600 + 59 * 60), None, 2), "Accepted · 2 VMs · exp in 2d 1h");
         assert_eq!(
@@ -140,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn document_10_section_2_6_examples() {
+    fn messages_show_what_differs() {
         let year = Some(363 * 86_400 + 20 * 3600);
         assert_eq!(line("Accepted", "", year, None, 3), "Accepted · 3 VMs · exp in 363d 20h");
         let cores = "insufficient CPU cores: 10 available, 64 requested";
@@ -158,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_19_no_22_a_long_message_is_cut_at_a_character() {
+    fn a_long_message_is_cut_at_a_character() {
         let message = format!("{}→{}", "x".repeat(75), "y".repeat(20));
         assert_eq!(cut(&message), format!("{}...", "x".repeat(75)));
     }

@@ -1,5 +1,4 @@
-//! For tests of this and other crates: the flavor group, the commitment and the slots of the examples of document 20
-//! section 12.11.
+//! Test support for this and other crates: the flavor group, commitment and slots of the worked examples.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +11,14 @@ use crate::quantity::Quantity;
 use crate::slot::Slot;
 use crate::units::{Bytes, Cores, Resources};
 
-/// The start of the names of the slots of [`spec`].
+/// The prefix of the names of the slots of [`spec`].
 pub const PREFIX: &str = "commitment-uuid-1-";
 
-/// So many seconds after 2026-03-01T12:00:00Z, or before it.
+/// The time this many seconds after 2026-03-01T12:00:00Z, or before it.
 pub fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_772_366_400 + seconds).unwrap_or_default()
 }
 
-/// So many GiB.
 pub fn gib(gib: u64) -> Bytes {
     Bytes::from_mib(gib * 1024)
 }
@@ -54,7 +52,7 @@ pub fn amber() -> FlavorGroup {
     }
 }
 
-/// A confirmed memory commitment of so much `amber` in `az-a`.
+/// A confirmed memory commitment of this much `amber` in `az-a`.
 pub fn spec(amount: &str) -> Spec {
     Spec {
         uuid: "uuid-1".into(),
@@ -71,8 +69,8 @@ pub fn spec(amount: &str) -> Spec {
     }
 }
 
-/// A slot of that commitment: `#number size@host[vms]` in the notation of the document, sizes in GiB and cores, `-` for
-/// no host. With a host it is in force.
+/// A slot of that commitment, in the notation `#number size@host[vms]` with sizes in GiB and cores, and `-` for no
+/// host. With a host it is ready.
 pub fn slot(number: u64, flavor: &str, size: (u64, i64), host: &str, vms: &[(&str, u64)]) -> Slot {
     let host = (host != "-").then(|| host.into());
     let vm = |(vm, size): &(&str, u64)| ((*vm).into(), Resources::new(gib(*size), Cores::new(1)));

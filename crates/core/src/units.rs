@@ -1,4 +1,4 @@
-//! Memory and cores as types, and every rounding of them.
+//! Memory and cores as types, with every rounding of them.
 //!
 //! 1 MiB is 1 048 576 bytes everywhere, whatever a field of an OpenStack API calls "MB".
 
@@ -17,17 +17,13 @@ macro_rules! amount {
         pub struct $name(i64);
 
         impl $name {
-            /// Nothing.
             pub const ZERO: Self = Self(0);
-            /// More than any host has.
             pub const MAX: Self = Self(i64::MAX);
 
-            /// The bare count.
             pub const fn new(count: i64) -> Self {
                 Self(count)
             }
 
-            /// The bare count.
             pub const fn get(self) -> i64 {
                 self.0
             }
@@ -38,7 +34,7 @@ macro_rules! amount {
             }
         }
 
-        // Amounts come from objects that anybody may have written: they saturate instead of wrapping around.
+        // Amounts come from objects of other writers: they saturate instead of wrapping around.
         impl Add for $name {
             type Output = Self;
             fn add(self, other: Self) -> Self {
@@ -92,20 +88,16 @@ amount!(
 );
 
 impl Bytes {
-    /// One mebibyte.
     pub const MIB: Self = Self(BYTES_PER_MIB);
 
-    /// A whole number of MiB.
     pub fn from_mib(mib: u64) -> Self {
         Self(i64::try_from(mib).unwrap_or(i64::MAX).saturating_mul(BYTES_PER_MIB))
     }
 
-    /// Whole MiB, a part counting as one.
     pub fn mib_up(self) -> i64 {
         self.0.div_euclid(BYTES_PER_MIB) + i64::from(self.0.rem_euclid(BYTES_PER_MIB) != 0)
     }
 
-    /// Whole MiB, a part not counting.
     pub fn mib_down(self) -> i64 {
         self.0.div_euclid(BYTES_PER_MIB)
     }
@@ -121,12 +113,10 @@ impl Bytes {
 pub struct Resources {
     /// Memory in bytes.
     pub memory: Bytes,
-    /// vCPUs.
     pub cpu: Cores,
 }
 
 impl Resources {
-    /// Nothing of either.
     pub const ZERO: Self = Self { memory: Bytes::ZERO, cpu: Cores::ZERO };
 
     /// `memory` bytes and `cpu` cores.
@@ -144,9 +134,9 @@ impl Resources {
         self.max(Self::ZERO)
     }
 
-    /// True when each resource is at most that of `room`.
-    pub fn fits(self, room: Self) -> bool {
-        self.memory <= room.memory && self.cpu <= room.cpu
+    /// True when each resource is at most that of `free_capacity`.
+    pub fn fits(self, free_capacity: Self) -> bool {
+        self.memory <= free_capacity.memory && self.cpu <= free_capacity.cpu
     }
 }
 
@@ -190,7 +180,7 @@ impl fmt::Display for Resources {
 
 /// The cores of a part of a whole, rounded up: `ceil(cpu * part / whole)`. A whole without memory keeps its cores.
 pub fn scale_cores(cpu: Cores, part: Bytes, whole: Bytes) -> Cores {
-    // The whole is what is asked for most.
+    // The most frequent case.
     if whole <= Bytes::ZERO || part == whole {
         return cpu;
     }
@@ -211,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn u7_cores_of_a_remainder_slot_are_rounded_up() {
+    fn cores_of_a_remainder_slot_are_rounded_up() {
         let gib = |n: u64| Bytes::from_mib(n * 1024);
         assert_eq!(scale_cores(Cores::new(4), gib(3), gib(12)), Cores::new(1));
         assert_eq!(scale_cores(Cores::new(4), gib(10), gib(12)), Cores::new(4));
@@ -221,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn u18_declared_gib() {
+    fn declared_amounts_are_read_in_gib() {
         for (mib, gib) in [(491_520, 480), (32_752, 32), (1008, 1), (1007, 0), (16_384, 16)] {
             assert_eq!(declared_gib(mib), gib);
         }

@@ -61,17 +61,17 @@ proptest! {
     }
 
     #[test]
-    fn what_fits_leaves_nothing_negative(size in any_resources(), room in any_resources()) {
+    fn what_fits_leaves_nothing_negative(size in any_resources(), free_capacity in any_resources()) {
         let small = |resources: Resources| resources.memory.get().abs() < 1 << 40 && resources.cpu.get().abs() < 1 << 40;
-        prop_assume!(small(size) && small(room));
-        let left = room - size;
-        prop_assert_eq!(size.fits(room), left.memory >= Bytes::ZERO && left.cpu >= Cores::ZERO);
-        prop_assert_eq!(Amounts::from(left).overbooked(), !size.fits(room));
-        prop_assert!(size.fits(size.max(room)) && room.fits(size.max(room)));
+        prop_assume!(small(size) && small(free_capacity));
+        let left = free_capacity - size;
+        prop_assert_eq!(size.fits(free_capacity), left.memory >= Bytes::ZERO && left.cpu >= Cores::ZERO);
+        prop_assert_eq!(Amounts::from(left).overbooked(), !size.fits(free_capacity));
+        prop_assert!(size.fits(size.max(free_capacity)) && free_capacity.fits(size.max(free_capacity)));
     }
 
     #[test]
-    fn a_resource_that_is_not_named_stays_so_and_has_no_room(taken in any_resources(), cpu in any::<i64>()) {
+    fn a_resource_that_is_not_named_stays_so_and_has_no_capacity(taken in any_resources(), cpu in any::<i64>()) {
         let nameless = Amounts { memory: None, cpu: Some(Cores::new(cpu)) };
         prop_assert_eq!(nameless.less(taken).memory, None);
         prop_assert_eq!(nameless.less(taken).cpu, Some(Cores::new(cpu) - taken.cpu));
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn a_block_is_told_alone_only_where_no_vm_of_it_is_present(slots in slots(), present in btree_set(prop::sample::select(VMS.to_vec()), 0..4)) {
+    fn a_block_is_reported_alone_only_where_no_vm_of_it_is_present(slots in slots(), present in btree_set(prop::sample::select(VMS.to_vec()), 0..4)) {
         let host = host(present.clone());
         for slot in &slots {
             let ReservationKind::Committed(vms) = &slot.kind else { unreachable!() };

@@ -1,5 +1,4 @@
-//! What `make fuzz TARGET=quantity` tries for as long as one likes, tried here with its seeds and some thousand changes to
-//! them.
+//! Runs the seeds of `make fuzz TARGET=quantity`, and some thousand mutations of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "the seeds are files")]
 
@@ -37,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_that_look_like_quantities_are_read_rounded_and_written(
+    fn texts_that_reconciliation_like_quantities_are_read_rounded_and_written(
         text in "[-+]?[0-9]{0,20}(\\.[0-9]{0,20})?([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]{1,3})?"
     ) {
         trial::quantity(text.as_bytes());

@@ -1,5 +1,5 @@
-//! Prints all CRDs to standard output; with a directory as argument, writes one file for each into it. After `--optional`
-//! the same for the CRDs that Berth can do without.
+//! Prints all CRDs, or writes one file for each into the directory that is given. After `--optional` it does the same
+//! for the optional CRDs.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! What the API server checks beyond types, kind by kind.
+//! The checks of the API server beyond types, kind by kind.
 //!
-//! K1 and D1 to D3 are absent: Knowledge and Datasource belong to another deployment. C6 is dropped by U16.
+//! Knowledge and Datasource have none: they belong to another deployment.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{CustomResourceDefinition, SelectableField};
 
@@ -73,7 +73,7 @@ pub(crate) const OF_OWNERS: &[Check] = &[
 
 const SLOT: &str = "spec.committedResourceReservation";
 
-/// The number is the one in document 10; it is for the reader only.
+/// The number is for the reader only.
 const fn check(_number: &str, kind: &'static str, path: &'static str, what: What) -> Check {
     Check { kind, path, what }
 }

@@ -1,6 +1,6 @@
-//! Conditions: how they are read and written, and the words that stand in them.
+//! Conditions: how they are read and written, with their reasons and texts.
 //!
-//! Reasons and fixed texts are constants here, because clients match on them. Nothing here looks at a clock.
+//! Reasons and fixed texts are constants, because clients match on them. Nothing here reads a clock.
 
 pub mod capacity;
 pub mod commitment;
@@ -28,7 +28,7 @@ pub enum Status {
     True,
     /// It does not hold.
     False,
-    /// Nobody can say.
+    /// Unknown.
     Unknown,
 }
 
@@ -40,8 +40,7 @@ impl Status {
 }
 
 /// A condition of type [`READY`] as of `now`, in whole seconds. A message that is too long is cut.
-///
-/// `generation` is `metadata.generation` of the object that was judged.
+/// `generation` is `metadata.generation` of the object that was checked.
 pub fn ready_condition(
     status: Status,
     reason: &str,
@@ -92,13 +91,13 @@ pub fn set_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
     replace(conditions, new, |old, new| old.status == new.status)
 }
 
-/// Like [`set_condition`], but `lastTransitionTime` moves with the reason as well: it says since when the object is in
-/// this reason.
+/// Like [`set_condition`], but `lastTransitionTime` also changes with the reason: it is the time since when the object
+/// has this reason.
 pub fn set_condition_by_reason(conditions: &mut Vec<Condition>, new: Condition) -> bool {
     replace(conditions, new, |old, new| old.status == new.status && old.reason == new.reason)
 }
 
-/// Like [`set_condition`], but `lastTransitionTime` always moves: the time in this reason begins anew.
+/// Like [`set_condition`], but `lastTransitionTime` always changes.
 pub fn restart_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
     replace(conditions, new, |_, _| false)
 }

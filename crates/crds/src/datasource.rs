@@ -91,7 +91,7 @@ pub struct NovaDatasource {
     /// Data set: servers, deletedServers, hypervisors, flavors, migrations or aggregates.
     #[serde(rename = "type")]
     pub type_: String,
-    /// How far back deleted servers are looked for, in minutes.
+    /// How far back deleted servers are listed, in minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::plain_integer")]
     pub deleted_servers_changes_since_minutes: Option<i64>,

@@ -1,14 +1,14 @@
-//! Durations as they stand on the wire.
+//! Durations in their wire format.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A span of time in the grammar of document 10 section 0.4, for example `1h0m0s` or `100ms`.
+/// A span of time in the grammar of Go, for example `1h0m0s` or `100ms`.
 ///
 /// The schema admits any text (`recency: soon`), so only the text is kept: an object with a bad duration stays
-/// readable, and whoever needs the value says what is wrong with it.
+/// readable, and the reader of the value reports what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Duration(pub String);

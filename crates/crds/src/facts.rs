@@ -1,7 +1,7 @@
-//! From objects to the facts of the domain: the border where texts become numbers and names become types.
+//! Converts objects into domain values: texts become numbers and names become types.
 //!
-//! Old objects may hold what admission refuses today; reading never fails. What cannot be read as a number counts as
-//! nothing, except on a host, where it makes the host unusable and says why.
+//! Old objects may have values that admission refuses today, so reading never fails. A value that is not a number
+//! counts as 0, except on a host, which becomes unusable with a reason.
 
 mod capacity;
 mod commitment;

@@ -99,7 +99,7 @@ pub struct FlavorGroupCapacityStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// Room for one flavor.
+/// Free capacity for one flavor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlavorCapacity {

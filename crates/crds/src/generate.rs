@@ -1,7 +1,7 @@
 //! The `CustomResourceDefinition`s: what `berth crds` prints and `config/crd/` holds, and the
 //! optional ones of `config/crd-optional/`.
 //!
-//! The schema of a kind comes from its Rust type, `normalise` brings it to the form of document 10, and `rules` adds
+//! The schema of a kind comes from its Rust type, `normalise` brings it to the form of the reference, and `rules` adds
 //! what Berth checks beyond the reference.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -32,7 +32,7 @@ pub struct File {
     pub text: String,
 }
 
-/// The CRDs of all kinds, in the order of document 10, with all rules.
+/// The CRDs of all kinds, in a fixed order, with all rules.
 ///
 /// Knowledge, Datasource, Hypervisor and Pipeline belong to other deployments; a production installation must not
 /// overwrite theirs.
@@ -49,7 +49,7 @@ pub fn optional() -> Vec<CustomResourceDefinition> {
     crds
 }
 
-/// The same CRDs as the reference shipped them: no rule of document 10 section 15, the plain pattern of quantities,
+/// The same CRDs as the reference shipped them: no additional rule, the plain pattern of quantities,
 /// plain lists of conditions. The rules of the Hypervisor stay, they are not ours. For tests of upgrades.
 pub fn without_rules() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![

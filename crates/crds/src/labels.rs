@@ -1,5 +1,7 @@
 //! Labels, annotations, finalizers and fixed names.
 
+use std::collections::BTreeMap;
+
 /// Label of a Reservation: its variant, one of the `TYPE_` values. Set by the creator together with `spec.type`.
 pub const TYPE: &str = "reservations.cortex.cloud/type";
 
@@ -26,11 +28,20 @@ pub const CREATOR_REQUEST_ID: &str = "reservations.cortex.cloud/creator-request-
 /// is never deleted as an orphan. Set by the CommittedResource controller.
 pub const COMMITMENT_UID: &str = "reservations.cortex.cloud/commitment-uid";
 
-/// Annotation of the Knowledge object: a time, at most 24 hours ahead, until which the brake is off. Set by a person.
+/// Annotation of the Knowledge object: a time, at most 24 hours ahead, until which the disruption limit is off. Set by a person.
 pub const CONFIRM_DISRUPTION: &str = "reservations.cortex.cloud/confirm-disruption";
 
-/// Annotation of a CommittedResource: nothing is done for it while it is set. Set by a person.
-pub const FREEZE: &str = "reservations.cortex.cloud/freeze";
+/// Annotation of a CommittedResource: reconciliation of the commitment and its slots is paused while it is set. Set by a
+/// user.
+pub const PAUSED: &str = "reservations.cortex.cloud/paused";
+
+/// The former name of [`PAUSED`], which is read for one more release.
+pub const FORMER_PAUSED: &str = "reservations.cortex.cloud/freeze";
+
+/// The annotation that pauses an object, if one does: [`PAUSED`] or [`FORMER_PAUSED`].
+pub fn pause_annotation(annotations: &BTreeMap<String, String>) -> Option<&'static str> {
+    [PAUSED, FORMER_PAUSED].into_iter().find(|name| annotations.contains_key(*name))
+}
 
 /// Annotation of a CommittedResource: the names of clusters, separated by commas, whose slots are given up, so that
 /// deletion can finish without them. Set by a person.

@@ -1,10 +1,9 @@
-//! The custom resources of Berth: the types, the words that stand in them, and the CRDs.
+//! The custom resources of Berth: types, reasons and texts, and the CRDs.
 //!
-//! One file per kind, named after it. Types are what is on the wire: quantities and durations are texts, names are
-//! strings. An object that does not fit fails on its own; `berth-cluster` keeps such objects apart from the rest of
-//! a list. Unknown fields are ignored on reading, so nothing here may be used to replace a whole object of a kind
-//! that somebody else owns.
+//! There is one file per kind. Types are what is on the wire: quantities and durations are texts, names are strings.
+//! Unknown fields are ignored on reading, so no type here may be used to write a whole object back.
 
+#![deny(missing_docs)]
 #![expect(clippy::duplicated_attributes, reason = "clippy takes the keys of two `printcolumn`s for the same attribute")]
 
 mod checks;

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_3_9_a_history_is_named_after_its_workload() {
+    fn history_is_named_after_its_workload() {
         assert_eq!(history("6b0f3a52-9d41").as_deref(), Some("nova-6b0f3a52-9d41"));
         for bad in ["", "Upper", "with space", "ends-", "a/b", &"x".repeat(250)] {
             assert_eq!(history(bad), None, "{bad}");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn capacity_names_of_document_10() {
+    fn capacities_are_named_after_group_and_zone() {
         let long = "gp_v4_general_purpose_with_a_rather_long_group_name_end";
         let table = [
             ("mem_v4", "eu-test-1a", "mem-v4-eu-test-1a-f5fe35"),

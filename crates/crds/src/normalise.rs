@@ -1,4 +1,4 @@
-//! Turns the schema that `schemars` generates into the one that document 10 describes.
+//! Turns the schema that `schemars` generates into the one that the CRDs have.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps, JSONSchemaPropsOrArray,
@@ -92,9 +92,9 @@ fn clean(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
     schema.format = schema.format.take().filter(|format| !matches!(format.as_str(), "int32" | "double"));
-    schema.description = schema.description.take().map(|text| for_users(&text));
+    schema.description = schema.description.take().map(|text| shorten_for_users(&text));
     if schema.x_kubernetes_int_or_string == Some(true) {
-        schema.any_of = Some(vec![of_type("integer"), of_type("string")]);
+        schema.any_of = Some(vec![schema_of_type("integer"), schema_of_type("string")]);
     }
     schema.properties.iter_mut().flatten().for_each(|(_, property)| clean(property));
     values(schema).into_iter().for_each(clean);
@@ -102,17 +102,13 @@ fn clean(schema: &mut JSONSchemaProps) {
 }
 
 /// `kube` takes the types of the alternatives away, but without them an API server takes everything.
-fn of_type(name: &str) -> JSONSchemaProps {
+fn schema_of_type(name: &str) -> JSONSchemaProps {
     JSONSchemaProps { type_: Some(name.to_owned()), ..JSONSchemaProps::default() }
 }
 
-/// A doc comment as `kubectl explain` shows it: not wrapped, not marked up, and without our document numbers.
-fn for_users(text: &str) -> String {
-    let text = text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.split_once(" (document ").map(|(before, rest)| (before, rest.split_once(')'))) {
-        Some((before, Some((_, after)))) => format!("{before}{after}"),
-        _ => text,
-    }
+/// A doc comment as `kubectl explain` shows it: neither wrapped nor marked up.
+fn shorten_for_users(text: &str) -> String {
+    text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The one version of a CRD.
@@ -127,11 +123,10 @@ pub(crate) fn root(crd: &mut CustomResourceDefinition) -> Option<&mut JSONSchema
 
 #[cfg(test)]
 mod tests {
-    use super::for_users;
+    use super::shorten_for_users;
 
     #[test]
-    fn explanations_have_no_line_breaks_and_no_document_numbers() {
-        assert_eq!(for_users("Size (document 10 section 3.1).\nWritten `once`."), "Size. Written once.");
-        assert_eq!(for_users("Host (a name)."), "Host (a name).");
+    fn explanations_have_no_line_breaks_and_no_mark_up() {
+        assert_eq!(shorten_for_users("Size (a quantity).\nWritten `once`."), "Size (a quantity). Written once.");
     }
 }

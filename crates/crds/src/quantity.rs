@@ -1,7 +1,6 @@
-//! Quantities as they stand on the wire.
+//! Quantities in their wire format.
 //!
-//! Only the text is kept here. What a quantity is worth, and how a number is written as one, is decided in one place
-//! for the whole workspace, in `berth-core`.
+//! Only the text is kept; `berth-core` decides its value and its canonical form.
 
 use std::fmt;
 

@@ -128,9 +128,9 @@ pub enum ReservationType {
     /// A slot of a commitment.
     #[default]
     CommittedResourceReservation,
-    /// Room for VMs of a failed host.
+    /// Free capacity for VMs of a failed host.
     FailoverReservation,
-    /// Room for a VM that has been placed but has not arrived.
+    /// Free capacity for a VM that has been placed but has not arrived.
     InFlightReservation,
 }
 
@@ -247,7 +247,7 @@ pub struct ReservationStatus {
     /// Outcome of a failover block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover_reservation: Option<FailoverReservationStatus>,
-    /// Reserved; nobody writes it.
+    /// Reserved; it is not written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_reservation: Option<InFlightReservationStatus>,
 }

@@ -1,10 +1,7 @@
-//! What the API server checks beyond types: how checks are attached to a CRD. The checks themselves are in `checks`.
+//! How checks are attached to a CRD; the checks are in `checks`.
 //!
-//! Checks stand at properties of `spec`, never at the spec type: the copy in `status.acceptedSpec` is not checked, so a
-//! status write never fails because of an old spec. Where one field is at fault the check stands at that field: the API
-//! server does not check a field again that an update leaves alone, so an object that was stored before the check
-//! existed can still be changed elsewhere. At the root nothing is left alone in that sense (every write changes
-//! `metadata`); the only rules there act on creation.
+//! Checks stand at properties of `spec`, never at the spec type, because the copy in `status.acceptedSpec` must not be
+//! checked: a status write never fails because of an old spec.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, ValidationRule,
@@ -12,7 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 
 use crate::normalise::{at, root};
 
-/// Whole and non-negative quantities in canonical form: `WN` of document 10 section 15.1.
+/// Whole and non-negative quantities in canonical form: no sign and no fraction.
 pub const WHOLE_QUANTITY_PATTERN: &str = "^(0|[1-9][0-9]*([KMGTPE]i|[kMGTPE])?)$";
 
 /// One check of one kind.
@@ -113,7 +110,7 @@ mod tests {
     use super::attach;
     use crate::{checks, generate};
 
-    /// `at` does nothing for a path that leads nowhere; this makes sure that no check is lost that way.
+    /// `at` does nothing for a path that does not exist; this makes sure that no check is lost that way.
     #[test]
     fn every_check_finds_its_field() {
         for check in checks::OURS {

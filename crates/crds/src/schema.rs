@@ -1,8 +1,8 @@
-//! Pieces of schema that `schemars` does not produce as document 10 section 0.5 wants them.
+//! Pieces of schema that `schemars` does not produce in the form of the reference.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// The pattern of section 1.4: what the reference admits for a quantity that is a string.
+/// The pattern: what the reference admits for a quantity that is a string.
 pub const QUANTITY_PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// A quantity: an integer, or a string of the given form.
@@ -29,7 +29,7 @@ pub(crate) fn atomic_map(schema: &mut Schema) {
     schema.insert("x-kubernetes-map-type".to_owned(), "atomic".into());
 }
 
-/// A list of conditions with the constraints of section 1.3.
+/// A list of conditions with the constraints of Kubernetes.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "description": "Conditions of the object.",
@@ -68,7 +68,7 @@ fn condition() -> Schema {
             "message": { "description": "Why, for people.", "type": "string", "maxLength": 32768 },
             "lastTransitionTime": { "description": "Since when.", "type": "string", "format": "date-time" },
             "observedGeneration": {
-                "description": "The generation of the object that was judged.",
+                "description": "The generation of the object that was reconciled.",
                 "type": "integer",
                 "format": "int64",
                 "minimum": 0,

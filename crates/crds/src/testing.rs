@@ -1,4 +1,4 @@
-//! Objects for the tests of other crates, small enough to change one thing.
+//! Minimal objects for the tests of other crates, which change single fields.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::{
     labels, names, resources,
 };
 
-/// The zone of all objects made here.
+/// The zone of all these objects.
 pub const ZONE: &str = "eu-test-1a";
 
-/// The project of all objects made here.
+/// The project of all these objects.
 pub const PROJECT: &str = "5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40";
 
-/// The domain of all objects made here.
+/// The domain of all these objects.
 pub const DOMAIN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
-/// The flavor group of all objects made here.
+/// The flavor group of all these objects.
 pub const GROUP: &str = "mem_v4";
 
 /// The smallest flavor of [`GROUP`]: 30 cores, 480 GiB.
@@ -31,7 +31,7 @@ pub fn size(memory: &str, cpu: &str) -> BTreeMap<String, Quantity> {
     [(resources::MEMORY, memory), (resources::CPU, cpu)].map(|(key, amount)| (key.to_owned(), amount.into())).into()
 }
 
-/// A confirmed commitment of an amount of memory that may not be rejected and never ends.
+/// A confirmed commitment of an amount of memory that does not allow rejection and never ends.
 pub fn commitment(uuid: &str, amount: &str) -> CommittedResource {
     let spec = CommittedResourceSpec {
         commitment_uuid: uuid.to_owned(),

@@ -26,7 +26,7 @@ fn compare(folder: &str, files: Vec<generate::File>) {
         .collect();
     let generated: BTreeMap<_, _> = files.into_iter().map(|file| (file.name, file.text)).collect();
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&stored), names(&generated), "run make crds, and delete files of kinds that are gone");
+    assert_eq!(names(&stored), names(&generated), "run make crds, and delete files of removed kinds");
     for (name, text) in generated {
         assert!(stored[&name] == text, "{folder}/{name} is not current: run make crds");
     }

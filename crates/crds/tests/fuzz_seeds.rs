@@ -1,5 +1,4 @@
-//! What `make fuzz TARGET=names` and `TARGET=flavor_groups` try for as long as one likes, tried here with their seeds and
-//! some thousand changes to them.
+//! Runs the seeds of `make fuzz TARGET=names` and `TARGET=flavor_groups`, and some thousand mutations of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 #[path = "../../../fuzz/changed.rs"]

@@ -94,7 +94,7 @@ fn objects_that_do_not_fit_fail_on_their_own() {
     assert!(serde_json::from_value::<CommittedResource>(object).is_err());
 }
 
-/// The objects of document 10 section 14 that may be stored in an old cluster.
+/// The objects that may be stored in an old cluster.
 #[test]
 fn surprising_objects_are_read() {
     for amount in [json!("-5Gi"), json!("0.5"), json!(40), json!("1e3")] {

@@ -1,4 +1,4 @@
-//! The CRDs are those of the tables of document 10, before and after our checks are added.
+//! The generated CRDs equal the tables, before and after our validation rules are added.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use std::fs;
@@ -32,7 +32,7 @@ fn schema(crd: &Value) -> &Value {
     &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 }
 
-/// The type of a schema in the words of document 10 section 0.2.
+/// The type of a schema in the notation of the tables.
 fn type_of(schema: &Value) -> String {
     let kind = schema["type"].as_str().unwrap_or("none");
     match (kind, schema["format"].as_str()) {
@@ -71,7 +71,7 @@ fn constraints(schema: &Value) -> String {
     found.concat()
 }
 
-/// Writes a schema as the lines of a table.
+/// Formats a schema as the lines of a table.
 fn flatten(path: &str, schema: &Value, lines: &mut Vec<String>) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
@@ -86,7 +86,6 @@ fn flatten(path: &str, schema: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// All schemas inside a schema.
 fn walk<'a>(schema: &'a Value, visit: &mut dyn FnMut(&'a Value)) {
     visit(schema);
     schema["properties"].as_object().into_iter().flatten().for_each(|(_, field)| walk(field, visit));
@@ -131,7 +130,7 @@ fn columns_are_those_of_the_tables() {
 }
 
 #[test]
-fn names_and_versions_are_those_of_document_10() {
+fn names_and_versions_are_those_of_the_reference() {
     let found: Vec<_> = crds().iter().map(|crd| crd["spec"]["names"]["kind"].clone()).collect();
     assert_eq!(found, KINDS);
     for crd in crds() {
@@ -213,7 +212,7 @@ fn rules_at_the_root_act_on_creation_only() {
 }
 
 #[test]
-fn every_rule_says_what_is_wrong() {
+fn every_rule_reports_what_is_wrong() {
     for crd in generate::all() {
         let crd = serde_json::to_value(crd).unwrap();
         walk(schema(&crd), &mut |schema| {

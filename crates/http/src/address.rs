@@ -1,5 +1,4 @@
-//! Where a server listens. It decides how the address flags are read (`:8081`, `host:port`, `0` for off; document 11
-//! section 3.1) and opens the socket.
+//! Reads the address flags (`:8081`, `host:port`, `0` for off) and opens sockets.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! How answers look on the wire: JSON with a newline, errors as one line of plain text. It decides headers and form,
-//! and what is said to paths and methods that do not exist; codes and texts are up to the APIs.
+//! The form of answers: JSON with a newline, errors as one line of plain text, and answers for unknown paths and
+//! methods.
 
 use axum::Router;
 use axum::body::Body;
@@ -25,7 +25,7 @@ pub fn json(status: StatusCode, value: &impl Serialize) -> Response {
             answer(status, [(CONTENT_TYPE, "application/json")], body)
         }
         Err(error) => {
-            tracing::error!(error = %error, "a bug: an answer cannot be written as JSON");
+            tracing::error!(error = %error, "bug: answer cannot be encoded as JSON");
             text(StatusCode::INTERNAL_SERVER_ERROR, "failed to encode response")
         }
     }

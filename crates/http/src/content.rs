@@ -1,5 +1,4 @@
-//! Bodies of requests. It decides what is said about a body that is too large or breaks off; what is in it is read by
-//! the APIs.
+//! Reads the body of a request, and answers if it is too large or breaks off.
 
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
@@ -16,7 +15,6 @@ pub struct Content(pub Bytes);
 /// Why there is no body. As an answer: 413 or 400 with a line of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoContent {
-    /// Larger than the limit.
     TooLarge,
     /// The connection broke, or the client paused for too long.
     Unreadable,

@@ -1,5 +1,4 @@
-//! Probes. It decides when a process is alive (it answers) and when it is ready; what makes a component ready is known
-//! to the component.
+//! The probes: a process is alive when it answers, and ready when all its components are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ pub struct Readiness {
     states: Arc<RwLock<BTreeMap<String, State>>>,
 }
 
-/// How a component is, with one line for people where something is wrong.
+/// The state of a component, with one line for users if there is a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     Waiting(String),
@@ -34,25 +33,24 @@ pub struct Component {
 }
 
 impl Readiness {
-    /// Nothing registered: ready.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Registers a component, which is not ready until it says so. `name` is shown to people, for example
-    /// `stores of cluster home`.
+    /// Registers a component, which is not ready until it reports so. `name` is shown to users, for example `stores of
+    /// cluster home`.
     pub fn component(&self, name: impl Into<String>) -> Component {
         let component = Component { all: self.clone(), name: name.into() };
         component.not_ready("starting");
         component
     }
 
-    /// Who is not ready and why, by name.
+    /// Names the parts that are not ready, with the reason.
     pub fn waiting(&self) -> Vec<(String, String)> {
         self.reasons(|state| if let State::Waiting(reason) = state { Some(reason) } else { None })
     }
 
-    /// Who does only a part of its work and why, by name.
+    /// Names the parts that do only some of their work, with the reason.
     pub fn impaired(&self) -> Vec<(String, String)> {
         self.reasons(|state| if let State::Impaired(reason) = state { Some(reason) } else { None })
     }
@@ -62,7 +60,6 @@ impl Readiness {
         states.iter().filter_map(|(name, state)| Some((name.clone(), of(state)?.clone()))).collect()
     }
 
-    /// Whether all components are ready.
     pub fn is_ready(&self) -> bool {
         self.waiting().is_empty()
     }
@@ -76,9 +73,9 @@ impl Readiness {
             return;
         }
         match state {
-            State::Ready => tracing::info!(component = name, "readiness: {name}: ready"),
-            State::Waiting(reason) => tracing::info!(component = name, "readiness: {name}: {reason}"),
-            State::Impaired(reason) => tracing::info!(component = name, "readiness: {name}: ready, but {reason}"),
+            State::Ready => tracing::info!(component = name, "component ready"),
+            State::Waiting(reason) => tracing::info!(component = name, reason, "component not ready"),
+            State::Impaired(reason) => tracing::info!(component = name, reason, "component ready but impaired"),
         }
     }
 }
@@ -89,7 +86,7 @@ impl Component {
         self.all.set(&self.name, State::Ready);
     }
 
-    /// From now on this component waits, for `reason`: one line for people.
+    /// From now on this component waits, for `reason`: one line for users.
     pub fn not_ready(&self, reason: impl AsRef<str>) {
         self.all.set(&self.name, State::Waiting(reason.as_ref().to_owned()));
     }

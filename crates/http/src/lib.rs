@@ -1,6 +1,5 @@
-//! The HTTP stack that every server shares: where it listens, what it bears, how a request is named, traced and
-//! counted, and how errors look. It decides nothing about what is served; that is a [`axum::Router`] of the crate
-//! whose API it is.
+//! The HTTP stack of all servers: addresses, limits, request ids, traces, metrics and errors. The [`axum::Router`] with
+//! the endpoints is from another crate.
 
 pub mod address;
 pub mod answer;

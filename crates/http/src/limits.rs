@@ -1,4 +1,4 @@
-//! What a server bears from its clients. It decides the numbers; `server`, `patience` and `observe` keep them.
+//! The limits of a server: connections, sizes and times.
 
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ pub struct Limits {
     pub pause: Duration,
     /// Time from the end of the headers to the answer.
     pub answer: Duration,
-    /// Bytes of a request body.
     pub body: usize,
     /// Time that running requests get when the server stops.
     pub drain: Duration,

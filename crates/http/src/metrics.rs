@@ -1,5 +1,4 @@
-//! Metrics over HTTP: the page `/metrics`, and what is counted about the servers themselves. It decides the labels, all
-//! of them from closed sets; the registry is in `berth_telemetry`.
+//! The page `/metrics`, and the metrics of the servers themselves. Labels come from closed sets.
 
 use std::time::Duration;
 
@@ -16,7 +15,6 @@ use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// `/metrics` in the text exposition format.
 pub fn router(metrics: Metrics) -> Router {
     Router::new().route("/metrics", get(page).with_state(metrics))
 }
@@ -26,7 +24,7 @@ async fn page(State(metrics): State<Metrics>) -> impl IntoResponse {
 }
 
 declare_metrics! {
-    /// What is counted about the servers of a process. Register it once and give it to each server.
+    /// The metrics of the servers of a process. Register them once and give them to each server.
     pub struct HttpMetrics {
         requests: IntCounterVec["server", "method", "route", "status"], "berth_http_requests_total",
             "Requests answered, by server, method, route and status code.";

@@ -1,5 +1,5 @@
-//! What happens around every request: it gets a name and a span, it is bounded in time and size, a panic becomes an
-//! answer, and the answer is counted and logged. It decides what a client sees when a handler fails to answer at all.
+//! The layer around every request: an id and a span, limits of time and size, a response after a panic, the log line
+//! and metrics.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::limits::Limits;
 use crate::metrics::HttpMetrics;
 use crate::request_id::{RequestId, X_REQUEST_ID};
 
-/// What the layer needs to know about its server.
+/// The properties of the server that the layer needs.
 pub(crate) struct Observer {
     pub server: &'static str,
     pub limits: Limits,
@@ -29,7 +29,7 @@ pub(crate) struct Observer {
 
 /// Puts the layer around every route and the fallback of a router.
 ///
-/// The size of a body is checked when a handler reads it, so that a wrong path or a missing token is told first.
+/// Handlers check the size of a body when they read it, so that a wrong path or a missing token is reported first.
 pub(crate) fn around(router: Router, observer: Arc<Observer>) -> Router {
     let body = observer.limits.body;
     router.layer(DefaultBodyLimit::max(body)).layer(from_fn_with_state(observer, observe))
@@ -45,7 +45,7 @@ async fn observe(
     let id = RequestId::of(request.headers());
     let method = request.method().clone();
     let span =
-        tracing::info_span!("request", request.id = %id, http.method = %method, http.path = request.uri().path());
+        tracing::info_span!("request", request_id = %id, http.method = %method, http.path = request.uri().path());
     request.extensions_mut().insert(id.clone());
     let pause = observer.limits.pause;
     let request = request.map(|body| Body::new(TimeoutBody::new(pause, body)));
@@ -77,15 +77,15 @@ fn report(observer: &Observer, method: &Method, route: &str, status: StatusCode,
         metrics.answered(observer.server, method, route, status, took);
     }
     let (server, millis) = (observer.server, took.as_secs_f64() * 1000.0);
-    // 503 is said on purpose, by whoever knows and logs why: not ready, overloaded, something else does not answer.
+    // 503 is deliberate and logged where it is decided: not ready, overloaded, or something else does not answer.
     if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
-        tracing::warn!(server, http.route = route, http.status = status.as_u16(), took.ms = millis, "request failed");
+        tracing::warn!(server, http_route = route, http_status = status.as_u16(), took_ms = millis, "request failed");
     } else {
         tracing::debug!(
             server,
-            http.route = route,
-            http.status = status.as_u16(),
-            took.ms = millis,
+            http_route = route,
+            http_status = status.as_u16(),
+            took_ms = millis,
             "request answered"
         );
     }

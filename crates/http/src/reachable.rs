@@ -1,5 +1,4 @@
-//! Where others reach a server of this process: the base URL that a leader publishes. It decides which of the addresses
-//! of this machine that is; who publishes it, and where, is decided by the caller.
+//! The base URL at which other replicas reach a server of this process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -10,12 +9,12 @@ use tokio::time::timeout;
 use crate::Address;
 
 /// How long the name of the peer may take to become an address.
-const LOOK_UP: Duration = Duration::from_secs(2);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The base URL of the server that listens at `bind`, whose port is the real one (not 0), for example
-/// `http://10.0.0.7:8080`: with the IP that it is bound to, else with the IP of the pod (the environment's `POD_IP`), else
-/// with the address from which this machine reaches `peer` (host and port), which others that reach the same peer are
-/// supposed to reach. `None` if none of them says anything.
+/// `http://10.0.0.7:8080`: with the IP that it is bound to, else with the IP of the pod (the environment's `POD_IP`),
+/// else with the address from which this machine reaches `peer` (host and port), because other machines that reach the
+/// same peer should reach it. `None` if none of them is known.
 pub async fn base_url(bind: &Address, pod_ip: Option<&str>, peer: Option<(&str, u16)>) -> Option<String> {
     let known = bind.host.as_deref().and_then(concrete).or_else(|| pod_ip.and_then(concrete));
     let ip = match (known, peer) {
@@ -26,7 +25,7 @@ pub async fn base_url(bind: &Address, pod_ip: Option<&str>, peer: Option<(&str, 
     (bind.port != 0).then(|| format!("http://{}", SocketAddr::new(ip, bind.port)))
 }
 
-/// The IP, unless it stands for all interfaces.
+/// The IP, unless it means all interfaces.
 fn concrete(text: &str) -> Option<IpAddr> {
     text.trim().parse().ok().filter(|ip: &IpAddr| !ip.is_unspecified())
 }
@@ -34,7 +33,7 @@ fn concrete(text: &str) -> Option<IpAddr> {
 /// Our end of a way to that host. A datagram socket that is connected finds its route and sends nothing.
 async fn source(host: &str, port: u16) -> Option<IpAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let peers = timeout(LOOK_UP, lookup_host((host, port))).await.ok()?.ok()?;
+    let peers = timeout(LOOKUP_TIMEOUT, lookup_host((host, port))).await.ok()?.ok()?;
     for peer in peers {
         if let Some(ip) = local(peer).await.filter(|ip| !ip.is_unspecified()) {
             return Some(ip);
@@ -59,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn u2_the_bound_ip_comes_first_then_the_pods_then_the_way_to_the_peer() {
+    async fn the_bound_ip_comes_first_then_the_pods_then_the_way_to_the_peer() {
         let peer = Some(("127.0.0.1", 6443));
         for (bind, pod_ip, peer, expected) in [
             ("10.0.0.7:8080", Some("10.1.1.1"), peer, Some("http://10.0.0.7:8080")),

@@ -1,5 +1,5 @@
-//! The name of a request, by which it is found again in logs, in answers and on the objects that it creates. It decides
-//! which names of clients are taken over and what is used instead.
+//! The id of a request in logs, answers and created objects: the one that the client sent, if it is usable, or a new
+//! one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -19,7 +19,6 @@ const MOST_CHARACTERS: usize = 128;
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// A name nobody has used.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string().into())
     }
@@ -31,7 +30,6 @@ impl RequestId {
         given.filter(usable).map_or_else(Self::random, |id| Self(id.into()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,5 +1,4 @@
-//! One listening server. It decides how many connections there are at once, that a stop ends them within a bounded time
-//! and when a listener is given up; what is around each request is in `observe`.
+//! A listening server. It limits the number of connections, and ends them within a bounded time when it is stopped.
 
 use std::convert::Infallible;
 use std::future::Future as _;
@@ -38,7 +37,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 /// Bytes of a head, at most; and of an answer so many are held before the client gets them, so that it reads while the next
 /// ones are made.
 const HELD: usize = 96 * 1024;
-/// So many of them in a row, and the server ends.
+/// After so many consecutive failures the server ends.
 const ACCEPT_FAILURES: u32 = 60;
 
 /// Serves with the usual limits and without metrics; see [`Server`].
@@ -60,13 +59,11 @@ impl Server {
         Self { name, limits: Limits::default(), metrics: None }
     }
 
-    /// Other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Counts requests and connections.
     #[must_use]
     pub fn with_metrics(self, metrics: &HttpMetrics) -> Self {
         Self { metrics: Some(metrics.clone()), ..self }
@@ -91,7 +88,7 @@ impl Server {
         let drained =
             tokio::time::timeout(self.limits.drain, async { while connections.join_next().await.is_some() {} });
         if drained.await.is_err() {
-            tracing::warn!(server = self.name, connections = connections.len(), "cut off connections that did not end");
+            tracing::warn!(server = self.name, connections = connections.len(), "connections closed that did not end");
         }
         connections.shutdown().await;
         result
@@ -120,7 +117,7 @@ impl Server {
                 Err(source) if failures == ACCEPT_FAILURES => return Err(HttpError::Accept { source }),
                 Err(error) => {
                     failures += 1;
-                    tracing::error!(server = self.name, error = %error, "cannot accept a connection; trying again");
+                    tracing::error!(server = self.name, error = %error, "cannot accept a connection; retrying");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -145,9 +142,9 @@ impl Server {
         let _counted = self.metrics.as_ref().map(|metrics| Counted::new(metrics, self.name));
         // Answers are written whole; waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
-        let turns = Turns::default();
-        let stream = Patience::new(stream, turns.clone(), self.limits.headers, self.limits.pause);
-        let service = service_fn(move |request| handle(router.clone(), turns.clone(), peer, request));
+        let requests = RequestCount::default();
+        let stream = TimeoutStream::new(stream, requests.clone(), self.limits.headers, self.limits.pause);
+        let service = service_fn(move |request| handle(router.clone(), requests.clone(), peer, request));
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(self.limits.idle).max_buf_size(HELD);
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
@@ -166,15 +163,15 @@ impl Server {
 
 async fn handle(
     router: Router,
-    turns: Turns,
+    requests: RequestCount,
     peer: SocketAddr,
     request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
-    turns.next();
+    requests.next();
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(ConnectInfo(peer));
     let response = router.oneshot(request).await;
-    turns.next();
+    requests.next();
     response
 }
 
@@ -200,22 +197,21 @@ impl Drop for Counted {
     }
 }
 
-// A connection that does not wait for ever. It decides that the headers of a request must arrive in time once they
-// have begun, and that a client that takes nothing of its answer is given up; the HTTP library bounds the rest between
-// requests, for which it has only one time for both.
+// A connection with timeouts: the headers of a request must arrive in time once they have begun, and a client that does
+// not read its response is disconnected. The HTTP library bounds the time between requests, and has only one timeout
+// for both.
 
-/// How many requests of a connection have begun and been answered, told by the service and read by the connection.
+/// How many requests of a connection have begun and been answered, written by the service and read by the connection.
 /// Each adds one to the count, so it is odd while a request is being handled.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Turns(Arc<AtomicUsize>);
+pub(crate) struct RequestCount(Arc<AtomicUsize>);
 
-impl Turns {
-    /// Tells that a request has arrived whole, or that its answer has begun.
+impl RequestCount {
+    /// Counts that a request has arrived completely, or that its response has begun.
     pub fn next(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How many there were.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }
@@ -244,7 +240,7 @@ impl Deadline {
         self.running = false;
     }
 
-    /// An error once the time is over; until then the task is woken when it will be.
+    /// An error after the deadline; before it, the task is woken at the deadline.
     fn check<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         if self.running && self.timer.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -254,22 +250,22 @@ impl Deadline {
 }
 
 /// A stream with such limits.
-pub(crate) struct Patience<S> {
+pub(crate) struct TimeoutStream<S> {
     stream: S,
-    turns: Turns,
-    /// The count when this end last looked: another one means that the headers have arrived.
+    requests: RequestCount,
+    /// The count when this end last checked: another one means that the headers have arrived.
     seen: usize,
     headers: Deadline,
     write: Deadline,
 }
 
-impl<S> Patience<S> {
+impl<S> TimeoutStream<S> {
     /// `headers` runs from the opening of the connection and from the first byte of each further request; `pause`
     /// bounds each write.
-    pub fn new(stream: S, turns: Turns, headers: Duration, pause: Duration) -> Self {
+    pub fn new(stream: S, requests: RequestCount, headers: Duration, pause: Duration) -> Self {
         let mut headers = Deadline::new(headers);
         headers.start();
-        Self { stream, turns, seen: 0, headers, write: Deadline::new(pause) }
+        Self { stream, requests, seen: 0, headers, write: Deadline::new(pause) }
     }
 
     fn written<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -282,12 +278,12 @@ impl<S> Patience<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let turn = this.turns.count();
-        if turn != this.seen {
-            this.seen = turn;
+        let request = this.requests.count();
+        if request != this.seen {
+            this.seen = request;
             this.headers.stop();
         }
         let before = buf.filled().len();
@@ -296,14 +292,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
             return this.headers.check(cx);
         }
         ready!(result)?;
-        if buf.filled().len() > before && turn.is_multiple_of(2) {
+        if buf.filled().len() > before && request.is_multiple_of(2) {
             this.headers.start();
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.written(cx, result)

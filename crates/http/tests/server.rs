@@ -1,4 +1,4 @@
-//! A server on a real socket: what clients see, also those that do not behave.
+//! A server on a real socket, as seen by clients, including misbehaving ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 struct Running {
     port: u16,
     stop: CancellationToken,
-    /// How many requests of `/slow` and `/stuck` have reached their handler.
+    /// The number of requests of `/slow` and `/stuck` that have reached their handler.
     entered: Arc<AtomicUsize>,
     task: JoinHandle<Result<(), HttpError>>,
 }
@@ -114,7 +114,6 @@ async fn unknown_paths_wrong_methods_and_panics_are_answered_in_plain_text_with_
     has(&running.get("/item/x").await, &["200 OK", "content-type: application/json", "[\"a\"]\n"]);
 }
 
-/// Decision U24: the path is judged before the body.
 #[tokio::test]
 async fn bodies_are_limited_when_a_handler_reads_them() {
     let running = Running::start(server()).await;
@@ -139,7 +138,7 @@ async fn clients_that_send_slowly_are_given_up() {
     let broken =
         running.send("POST /echo HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 9\r\n\r\nab").await;
     has(&broken, &["400 Bad Request", "failed to read request body\n"]);
-    assert!(started.elapsed() < Duration::from_secs(20), "not before the connection may rest");
+    assert!(started.elapsed() < Duration::from_secs(20), "not before the idle timeout");
 }
 
 #[tokio::test]
@@ -159,7 +158,7 @@ async fn a_connection_may_rest_longer_than_headers_may_take() {
     let mut idle = running.connect().await;
     idle.write_all(b"GET /id HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     assert!(idle.read(&mut buffer).await.unwrap() > 0);
-    assert_eq!(idle.read(&mut buffer).await.unwrap_or(0), 0, "closed after resting too long");
+    assert_eq!(idle.read(&mut buffer).await.unwrap_or(0), 0, "closed after the idle timeout");
 }
 
 #[tokio::test]
@@ -179,7 +178,10 @@ async fn more_connections_than_allowed_wait_for_their_turn() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     let second = running.get("/id");
     tokio::pin!(second);
-    assert!(tokio::time::timeout(Duration::from_millis(300), &mut second).await.is_err(), "served beside the first");
+    assert!(
+        tokio::time::timeout(Duration::from_millis(300), &mut second).await.is_err(),
+        "served at the same time as the first"
+    );
     drop(first);
     has(&second.await, &["200 OK"]);
 }

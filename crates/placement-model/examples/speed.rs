@@ -1,5 +1,5 @@
-//! How long answers about candidates take at 10,000 hosts, for people: `cargo run --release --example speed`. It prints the
-//! median and the largest of some hundred answers, search and writing together, and what a claim costs the model.
+//! Measures how long answers about candidates take at 10,000 hosts: `cargo run --release --example speed`. It prints
+//! the median and the largest of some hundred answers, and what a claim costs the model.
 #![allow(clippy::cast_precision_loss, clippy::disallowed_methods, reason = "for people")]
 
 use std::hint::black_box;

@@ -1,12 +1,11 @@
-//! What a provider is once its changes are written: what any ledger would read if it were asked again. Which changes there are
-//! was decided before; who keeps the result is up to the ledger.
+//! A provider after its changes are written, as a ledger would read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::changes::{NewProvider, ProviderChange};
 use crate::provider::Held;
+use crate::write_set::{NewProvider, ProviderChange};
 use crate::{Inventory, ProviderId, ProviderState};
 
 impl NewProvider {
@@ -29,7 +28,7 @@ impl NewProvider {
 }
 
 impl ProviderChange {
-    /// Changes what is known of a provider as the rows are changed at `now`.
+    /// Changes the state of a provider as the rows are changed at `now`.
     pub fn change(self, state: &mut ProviderState, now: Timestamp) {
         state.generation += self.raised;
         replace(&mut state.name, self.name);

@@ -1,9 +1,8 @@
-//! GET `/allocation_candidates`: which providers could hold everything that a question asks for. It decides what is
-//! evaluated in which order, and what is answered when there is too much of it.
+//! GET `/allocation_candidates`: the providers that could satisfy a query.
 //!
-//! A question becomes a *plan* (names are numbers), the plan names *anchors* in the order of creation, and at each anchor a
-//! *walk* goes through the choices that satisfy all groups together. Constraints are checked while choosing, so what cannot
-//! become a request is left early; nothing is kept but the slots of the requests that are answered.
+//! A question becomes a *plan* with numbers instead of names. The plan names *anchors* in the order of creation, and at
+//! each anchor a *walk* goes through the choices that satisfy all groups together. Constraints are checked while
+//! choosing, so that dead ends are left early.
 
 mod form;
 mod lists;
@@ -19,7 +18,7 @@ use crate::model::{Record, Slot, Tree};
 use crate::question::{CandidatesQuestion, GenerationOptions};
 use crate::{Model, Refusal, json};
 use form::{Form, Requests};
-use plan::{Plan, Planned};
+use plan::{CandidatesPlan, PlannedGroups};
 
 /// The bounds of the issue, with nothing drawn.
 impl Default for GenerationOptions {
@@ -31,7 +30,6 @@ impl Default for GenerationOptions {
 /// Why a question about candidates has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoCandidates {
-    /// It names what does not exist.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// As many combinations as are allowed were tried, and none of them is a candidate. 503.
@@ -44,17 +42,15 @@ pub enum NoCandidates {
 pub struct Candidates<'m> {
     model: &'m Model,
     found: Option<Found<'m>>,
-    /// Whether there may be more because a bound was reached; the limit of the question is none.
+    /// Whether there may be more results because a bound other than the limit of the query was reached.
     pub is_cut: bool,
 }
 
 impl Candidates<'_> {
-    /// How many requests there are.
     pub fn len(&self) -> usize {
         self.found.as_ref().map_or(0, |found| found.requests.count)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -64,7 +60,6 @@ impl Candidates<'_> {
         self.found.as_ref().is_some_and(|found| found.requests.is_exhausted)
     }
 
-    /// The body of the answer.
     pub fn body(self) -> Vec<u8> {
         let (model, mut out) = (self.model, Vec::new());
         self.answer().write(model, &mut out, usize::MAX);
@@ -77,19 +72,18 @@ impl Candidates<'_> {
 }
 
 impl Model {
-    /// The requests that satisfy a question, in the order of section 12.4.
     pub fn candidates(
         &self,
         question: &CandidatesQuestion,
         options: &GenerationOptions,
     ) -> Result<Candidates<'_>, NoCandidates> {
         let nothing = Candidates { model: self, found: None, is_cut: false };
-        let plan = match Plan::of_question(self, question)? {
-            Planned::Whole(plan) => plan,
-            Planned::Fault { before, refusal } => {
+        let plan = match CandidatesPlan::of_question(self, question)? {
+            PlannedGroups::Whole(plan) => plan,
+            PlannedGroups::Fault { before, refusal } => {
                 return if self.all_found(question, before, options)? { Err(refusal.into()) } else { Ok(nothing) };
             }
-            Planned::Nothing => return Ok(nothing),
+            PlannedGroups::Nothing => return Ok(nothing),
         };
         let most = question.limit.unwrap_or(usize::MAX).min(options.most_requests);
         let requests = search::requests(&plan, most, options);
@@ -100,7 +94,7 @@ impl Model {
         Ok(Candidates { model: self, found: Some(Found { plan, requests }), is_cut })
     }
 
-    /// Whether each of the first groups alone has a request: only then later groups are looked at.
+    /// Whether each of the first groups alone has a request: only then later groups are evaluated.
     fn all_found(
         &self,
         question: &CandidatesQuestion,
@@ -108,7 +102,9 @@ impl Model {
         options: &GenerationOptions,
     ) -> Result<bool, NoCandidates> {
         for place in 0..groups {
-            let Planned::Whole(plan) = Plan::of_one_group(self, question, place)? else { return Ok(false) };
+            let PlannedGroups::Whole(plan) = CandidatesPlan::of_one_group(self, question, place)? else {
+                return Ok(false);
+            };
             let requests = search::requests(&plan, 1, &GenerationOptions { shuffle: None, ..*options });
             if requests.count == 0 {
                 return if requests.is_exhausted { Err(NoCandidates::TooComplex) } else { Ok(false) };
@@ -118,13 +114,13 @@ impl Model {
     }
 }
 
-// The answer to a question about candidates, written straight into bytes, as much at a time as somebody takes. It decides in which order requests and summaries come; how each looks is up to [`super::form`], what is in
-// the answer was found by [`super::search`].
+// Writes the candidates as bytes, in chunks that the reader requests. This file determines the order of requests and
+// summaries, [`super::form`] their format; [`super::search`] has found them.
 
-/// What was found, and for what.
+/// The search results, and their query.
 #[derive(Debug)]
 struct Found<'m> {
-    pub plan: Plan<'m>,
+    pub plan: CandidatesPlan<'m>,
     pub requests: search::Requests<'m>,
 }
 
@@ -136,13 +132,13 @@ struct Answer {
     chosen: Vec<Slot>,
     /// Anchors, each with the request after the last one at it.
     runs: Vec<(usize, Tree)>,
-    next: Next,
-    seen: Seen,
+    next: NextWrite,
+    seen: NeededSummaries,
 }
 
-/// What is written next.
+/// The next part to write.
 #[derive(Debug, Default, Clone, Copy)]
-enum Next {
+enum NextWrite {
     #[default]
     Head,
     /// A request, and the run that it is in.
@@ -152,15 +148,14 @@ enum Next {
 }
 
 impl Answer {
-    /// Nothing is written yet.
     pub fn new(found: Found<'_>) -> Self {
         let Found { plan, requests } = found;
         let ends = requests.runs.iter().skip(1).map(|run| run.0).chain([requests.count]);
         Self {
             runs: ends.zip(requests.runs.iter().map(|run| run.1.clone())).collect(),
             chosen: requests.chosen,
-            next: Next::Head,
-            seen: Seen::new(plan.model.slots()),
+            next: NextWrite::Head,
+            seen: NeededSummaries::new(plan.model.slots()),
             form: Form::new(&plan),
         }
     }
@@ -170,42 +165,41 @@ impl Answer {
         let mut requests = Requests::new(&self.form, model);
         while out.len() < enough {
             self.next = match self.next {
-                Next::Head => {
+                NextWrite::Head => {
                     json::raw(out, "{\"allocation_requests\":[");
-                    Next::Request(0, 0)
+                    NextWrite::Request(0, 0)
                 }
-                Next::Request(place, run) => match self.runs.get(run) {
-                    Some((end, _)) if place == *end => Next::Request(place, run + 1),
+                NextWrite::Request(place, run) => match self.runs.get(run) {
+                    Some((end, _)) if place == *end => NextWrite::Request(place, run + 1),
                     Some((_, anchor)) => {
                         comma(out, place);
                         let width = self.form.width();
                         requests.write(out, &self.chosen[place * width..(place + 1) * width]);
                         self.seen.note(model, anchor, requests.providers());
-                        Next::Request(place + 1, run)
+                        NextWrite::Request(place + 1, run)
                     }
                     None => {
                         self.seen.sort();
                         json::raw(out, "],\"provider_summaries\":{");
-                        Next::Summaries(0)
+                        NextWrite::Summaries(0)
                     }
                 },
-                Next::Summaries(place) if place < self.seen.trees.len() => {
+                NextWrite::Summaries(place) if place < self.seen.trees.len() => {
                     comma(out, place);
                     self.form.summaries(model, out, &self.seen.trees[place], &self.seen.used);
-                    Next::Summaries(place + 1)
+                    NextWrite::Summaries(place + 1)
                 }
-                Next::Summaries(_) => {
+                NextWrite::Summaries(_) => {
                     json::raw(out, "}}");
-                    Next::Nothing
+                    NextWrite::Nothing
                 }
-                Next::Nothing => return,
+                NextWrite::Nothing => return,
             }
         }
     }
 
-    /// Whether all is written.
     pub fn is_whole(&self) -> bool {
-        matches!(self.next, Next::Nothing)
+        matches!(self.next, NextWrite::Nothing)
     }
 
     /// About how much memory it takes, in bytes; the model is not counted.
@@ -216,23 +210,21 @@ impl Answer {
     }
 }
 
-/// Before all but the first.
 fn comma(out: &mut Vec<u8>, place: usize) {
     if place > 0 {
         out.push(b',');
     }
 }
 
-/// What summaries are needed.
+/// The summaries that are needed.
 #[derive(Debug, Default)]
-struct Seen {
+struct NeededSummaries {
     /// Providers that are in a request, by slot.
     used: Vec<bool>,
-    /// Trees of these.
     trees: Vec<Tree>,
 }
 
-impl Seen {
+impl NeededSummaries {
     fn new(slots: usize) -> Self {
         Self { used: vec![false; slots], trees: Vec::new() }
     }

@@ -1,55 +1,53 @@
-//! Everything that changes something, as values. It decides what a write is about; whether it may happen is decided by
-//! [`crate::decide`], whether its body is well-formed by the protocol.
+//! All writes as values. [`crate::decide`] decides whether a write may happen.
 //!
-//! Fields that differ between microversions are already resolved: a command does not know the version that it came with.
+//! Differences between microversions are already resolved: a command does not know the version that it came with.
 
 use crate::{ClassName, Inventory, Key, TraitName};
 
 /// One write request. Amounts are in the unit of the class, at least 1.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "each variant names the section that has its fields")]
 pub enum Command {
-    /// POST `/resource_providers`; section 4.1.
+    /// POST `/resource_providers`.
     CreateProvider { uuid: Key, name: String, parent: Option<Key> },
-    /// PUT `/resource_providers/{uuid}`; section 4.2. `reparents` from 1.37.
+    /// PUT `/resource_providers/{uuid}`. `reparents` from 1.37.
     UpdateProvider { uuid: Key, name: String, parent: Parent, reparents: bool },
-    /// DELETE `/resource_providers/{uuid}`; section 4.2.
+    /// DELETE `/resource_providers/{uuid}`.
     DeleteProvider { uuid: Key },
-    /// POST inventories; section 5.
+    /// POST inventories.
     AddInventory { provider: Key, class: ClassName, inventory: Inventory, reserved: ReservedRule },
-    /// PUT all inventories, each class once, in the order of the request; section 5.
+    /// PUT all inventories, each class once, in the order of the request.
     SetInventories { provider: Key, generation: i64, inventories: Vec<(ClassName, Inventory)>, reserved: ReservedRule },
-    /// PUT one inventory; section 5.
+    /// PUT one inventory.
     SetInventory { provider: Key, generation: i64, class: ClassName, inventory: Inventory, reserved: ReservedRule },
-    /// DELETE one inventory; section 5.
+    /// DELETE one inventory.
     DeleteInventory { provider: Key, class: ClassName },
-    /// DELETE all inventories; section 5.
+    /// DELETE all inventories.
     DeleteInventories { provider: Key },
-    /// PUT aggregates as sent; section 8. Without a generation (before 1.19) none is checked or raised.
+    /// PUT aggregates as sent. Without a generation (before 1.19) none is checked or raised.
     SetAggregates { provider: Key, generation: Option<i64>, aggregates: Vec<String> },
-    /// PUT traits of a provider; section 7.
+    /// PUT traits of a provider.
     SetTraits { provider: Key, generation: i64, traits: Vec<TraitName> },
-    /// DELETE traits of a provider; section 7.
+    /// DELETE traits of a provider.
     DeleteTraits { provider: Key },
-    /// PUT `/traits/{name}`; section 7.
+    /// PUT `/traits/{name}`.
     EnsureTrait { name: TraitName },
-    /// DELETE `/traits/{name}`; section 7.
+    /// DELETE `/traits/{name}`.
     DeleteTrait { name: TraitName },
-    /// POST `/resource_classes`; section 6.
+    /// POST `/resource_classes`.
     CreateClass { name: ClassName },
-    /// PUT `/resource_classes/{name}` from 1.7; section 6.
+    /// PUT `/resource_classes/{name}` from 1.7.
     EnsureClass { name: ClassName },
-    /// PUT `/resource_classes/{name}` before 1.7; section 6.
+    /// PUT `/resource_classes/{name}` before 1.7.
     RenameClass { from: ClassName, to: ClassName },
-    /// DELETE `/resource_classes/{name}`; section 6.
+    /// DELETE `/resource_classes/{name}`.
     DeleteClass { name: ClassName },
-    /// PUT `/allocations/{consumer}`; section 9.
+    /// PUT `/allocations/{consumer}`.
     SetAllocations(ConsumerWrite),
-    /// POST `/allocations`, consumers in the order of the request; section 9.
+    /// POST `/allocations`, consumers in the order of the request.
     SetManyAllocations(Vec<ConsumerWrite>),
-    /// DELETE `/allocations/{consumer}`; section 9.5.
+    /// DELETE `/allocations/{consumer}`.
     DeleteAllocations { consumer: Key },
-    /// POST `/reshaper`; section 11.
+    /// POST `/reshaper`.
     Reshape { inventories: Vec<NewInventories>, allocations: Vec<ConsumerWrite> },
 }
 
@@ -71,7 +69,7 @@ impl Command {
     }
 }
 
-/// What becomes of the parent of a provider.
+/// The change of the parent of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parent {
     /// It stays (absent, or before 1.14).
@@ -90,26 +88,25 @@ pub enum ReservedRule {
 }
 
 /// Project and user of consumers whose owner no request has named: all before 1.8.
-pub const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
+pub const UNKNOWN_OWNER: &str = "00000000-0000-0000-0000-000000000000";
 
-/// What one consumer is to have afterwards.
+/// The allocations of one consumer after the write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConsumerWrite {
-    /// Whose allocations these are.
     pub consumer: Key,
-    /// As sent, else (before 1.8) [`NOBODY`].
+    /// As sent, else (before 1.8) [`UNKNOWN_OWNER`].
     pub project: String,
-    /// As sent, else (before 1.8) [`NOBODY`].
+    /// As sent, else (before 1.8) [`UNKNOWN_OWNER`].
     pub user: String,
     /// Sent from 1.38 on; `None` leaves the type as it is, and unset for a new consumer.
     pub kind: Option<String>,
-    /// What the consumer must be like.
+    /// The required state of the consumer.
     pub generation: ConsumerGuard,
     /// Providers in the order of the request, each once, with amounts in the order of the request. Empty: it gives up all.
     pub allocations: Vec<(Key, Vec<(ClassName, u64)>)>,
 }
 
-/// What a write expects of the generation of a consumer.
+/// The expected generation of a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumerGuard {
     /// Before 1.28 nothing.
@@ -121,9 +118,8 @@ pub enum ConsumerGuard {
 /// The inventories of one provider after a reshape.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewInventories {
-    /// Whose.
     pub provider: Key,
-    /// What its generation must be.
+    /// The required generation.
     pub generation: i64,
     /// Each class once, in the order of the request.
     pub inventories: Vec<(ClassName, Inventory)>,

@@ -1,5 +1,5 @@
-//! What a write does, or why it is refused. It decides the order of checks, which says which of several errors wins,
-//! and leaves locks, numbers, times and the transaction to the ledger.
+//! Decides what a write does, or why it is refused. The order of the checks decides which error is reported; locks,
+//! times and the transaction belong to the ledger.
 
 mod allocations;
 mod consumers;
@@ -14,20 +14,20 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::changes::{NameChange, ProviderChange};
 use crate::command::{ConsumerWrite, NewInventories, ReservedRule};
 use crate::names::is_custom;
 use crate::provider::Aggregate;
 use crate::refusal::Code;
-use crate::{Changes, ClassName, Command, Facts, Key, Outcome, ProviderState, Refusal, TraitName, standard};
+use crate::write_set::{NameChange, ProviderChange};
+use crate::{ClassName, Command, Key, LoadedRows, Outcome, ProviderState, Refusal, TraitName, WriteSet, standard};
 use allocations::{Interim, Request};
 use decision::{Decision, only, raised};
-use view::{View, no_such_class};
+use view::{View, describe_missing_class};
 
-/// What `command` does to what was read, all of it or nothing. `facts` has at least what [`Command::wants`] names; more
-/// changes nothing.
-pub fn decide(command: &Command, facts: &Facts) -> Decision {
-    let view = &View::new(facts);
+/// Decides `command` on the loaded rows, as a whole or not at all. `rows` has at least the rows of
+/// [`Command::read_set`]; more rows change nothing.
+pub fn decide(command: &Command, rows: &LoadedRows) -> Decision {
+    let view = &View::new(rows);
     match command {
         Command::CreateProvider { uuid, name, parent } => providers::create(view, uuid, name, parent.as_ref()),
         Command::UpdateProvider { uuid, name, parent, reparents } => {
@@ -96,10 +96,10 @@ fn delete_traits(view: &View<'_>, provider: &Key) -> Decision {
     Ok((with_traits(view.provider(provider)?, BTreeSet::new()), Outcome::Done))
 }
 
-/// The generation tells others that something changed, so an equal set leaves it.
-fn with_traits(provider: &ProviderState, traits: BTreeSet<TraitName>) -> Changes {
+/// The generation shows clients that something changed, so an equal set leaves it.
+fn with_traits(provider: &ProviderState, traits: BTreeSet<TraitName>) -> WriteSet {
     if traits == provider.traits {
-        return Changes::default();
+        return WriteSet::default();
     }
     only(provider.id, ProviderChange { traits: Some(traits), ..raised() })
 }
@@ -113,31 +113,31 @@ fn check_generation(provider: &ProviderState, generation: i64) -> Result<(), Ref
     ))
 }
 
-// The reshaper: inventories and allocations of several providers move in one step. It decides in
-// three: what is new is there as well, allocations move, what is old goes.
+// The reshaper moves inventories and allocations of several providers in one step. It decides in three stages: new
+// inventories are added, allocations move, old inventories are removed.
 
-fn reshape(view: &View<'_>, news: &[NewInventories], writes: &[ConsumerWrite]) -> Decision {
-    let shapes = shapes(view, news)?;
+fn reshape(view: &View<'_>, new_inventories: &[NewInventories], writes: &[ConsumerWrite]) -> Decision {
+    let shapes = shapes(view, new_inventories)?;
     consumers::check(view, writes)?;
     let request = Request::read(view, writes)?;
-    let classes = news.iter().flat_map(|new| &new.inventories).map(|(class, _)| class);
+    let classes = new_inventories.iter().flat_map(|new| &new.inventories).map(|(class, _)| class);
     if let Some(class) = view.unknown_class(classes) {
-        return Err(Refusal::invalid(malformed(class)));
+        return Err(Refusal::invalid(describe_malformed_class(class)));
     }
-    let changes = request.grant(view, &interim(&shapes), |_, class| malformed(class))?;
+    let changes = request.grant(view, &interim(&shapes), |_, class| describe_malformed_class(class))?;
     Ok((exactly(view, &shapes, changes)?, Outcome::Done))
 }
 
-fn malformed(class: &crate::ClassName) -> String {
-    format!("malformed reshaper data: {}", no_such_class(class))
+fn describe_malformed_class(class: &crate::ClassName) -> String {
+    format!("malformed reshaper data: {}", describe_missing_class(class))
 }
 
-/// A provider and what it is to have.
+/// A provider and its new inventories.
 type Shape<'a> = (&'a ProviderState, &'a NewInventories);
 
-fn shapes<'a>(view: &View<'a>, news: &'a [NewInventories]) -> Result<Vec<Shape<'a>>, Refusal> {
+fn shapes<'a>(view: &View<'a>, new_inventories: &'a [NewInventories]) -> Result<Vec<Shape<'a>>, Refusal> {
     let mut seen = BTreeSet::new();
-    let shapes = news.iter().map(|new| {
+    let shapes = new_inventories.iter().map(|new| {
         if !seen.insert(&new.provider) {
             let text = format!("Resource provider {} is named more than once; name each provider once", new.provider);
             return Err(Refusal::invalid(text));
@@ -172,10 +172,10 @@ fn interim<'a>(shapes: &[Shape<'a>]) -> Interim<'a> {
     shapes.iter().map(|(provider, new)| (provider.id, of(new))).collect()
 }
 
-fn exactly(view: &View<'_>, shapes: &[Shape<'_>], mut changes: Changes) -> Result<Changes, Refusal> {
+fn exactly(view: &View<'_>, shapes: &[Shape<'_>], mut changes: WriteSet) -> Result<WriteSet, Refusal> {
     for (provider, new) in shapes {
         let mut change = changes.providers.remove(&provider.id).unwrap_or_default();
-        // The interim step shows in the generation, and there is none where nothing was added.
+        // The generation also counts the interim step, which only exists if something was added.
         change.raised += if new.inventories.is_empty() { 1 } else { 2 };
         change.touched = true;
         let change = inventories::exactly(view, provider, &new.inventories, change)
@@ -185,8 +185,7 @@ fn exactly(view: &View<'_>, shapes: &[Shape<'_>], mut changes: Changes) -> Resul
     Ok(changes)
 }
 
-// Custom classes and traits. It decides that standard names stay as they are, that names are
-// unique, and that nothing that is used is deleted.
+// Custom classes and traits. Standard names do not change, names are unique, and names in use are not deleted.
 
 fn ensure_trait(view: &View<'_>, name: &TraitName) -> Decision {
     if !is_custom(name.as_str()) {
@@ -196,7 +195,7 @@ fn ensure_trait(view: &View<'_>, name: &TraitName) -> Decision {
         ));
     }
     if view.has_trait(name) {
-        return Ok((Changes::default(), Outcome::Existed));
+        return Ok((WriteSet::default(), Outcome::Existed));
     }
     Ok((of_trait(NameChange::Create(name.clone())), Outcome::Created))
 }
@@ -208,7 +207,7 @@ fn delete_trait(view: &View<'_>, name: &TraitName) -> Decision {
     if standard::is_standard_trait(name.as_str()) {
         return Err(Refusal::invalid(format!("Cannot delete standard trait {name}.")));
     }
-    if view.facts.used_traits.contains(name) {
+    if view.rows.used_traits.contains(name) {
         return Err(Refusal::conflict(format!("The trait {name} is in use by a resource provider.")));
     }
     Ok((of_trait(NameChange::Delete(name.clone())), Outcome::Done))
@@ -223,7 +222,7 @@ fn create_class(view: &View<'_>, name: &ClassName) -> Decision {
 
 fn ensure_class(view: &View<'_>, name: &ClassName) -> Decision {
     if view.has_class(name) {
-        return Ok((Changes::default(), Outcome::Existed));
+        return Ok((WriteSet::default(), Outcome::Existed));
     }
     check_custom(name)?;
     Ok((of_class(NameChange::Create(name.clone())), Outcome::Created))
@@ -235,7 +234,7 @@ fn rename_class(view: &View<'_>, from: &ClassName, to: &ClassName) -> Decision {
         return Err(Refusal::invalid(format!("Cannot update standard resource class {from}")));
     }
     if from == to {
-        return Ok((Changes::default(), Outcome::Done));
+        return Ok((WriteSet::default(), Outcome::Done));
     }
     if view.has_class(to) {
         return Err(Refusal::conflict(format!("Resource class already exists: {to}")));
@@ -250,14 +249,14 @@ fn delete_class(view: &View<'_>, name: &ClassName) -> Decision {
     if standard::is_standard_class(name.as_str()) {
         return Err(Refusal::invalid(refused(&format!("standard resource class {name}."))));
     }
-    if view.facts.used_classes.contains(name) {
+    if view.rows.used_classes.contains(name) {
         return Err(Refusal::conflict(refused(&format!("resource class {name}. Class is in use in inventory."))));
     }
     Ok((of_class(NameChange::Delete(name.clone())), Outcome::Done))
 }
 
 fn check_exists(view: &View<'_>, name: &ClassName) -> Result<(), Refusal> {
-    if view.has_class(name) { Ok(()) } else { Err(Refusal::not_found(no_such_class(name))) }
+    if view.has_class(name) { Ok(()) } else { Err(Refusal::not_found(describe_missing_class(name))) }
 }
 
 /// The protocol validates names with the words of its schemas; here only nothing else may ever be stored.
@@ -272,10 +271,10 @@ fn check_custom(name: &ClassName) -> Result<(), Refusal> {
     Err(Refusal::invalid(text))
 }
 
-fn of_class(change: NameChange<ClassName>) -> Changes {
-    Changes { classes: vec![change], ..Changes::default() }
+fn of_class(change: NameChange<ClassName>) -> WriteSet {
+    WriteSet { classes: vec![change], ..WriteSet::default() }
 }
 
-fn of_trait(change: NameChange<TraitName>) -> Changes {
-    Changes { traits: vec![change], ..Changes::default() }
+fn of_trait(change: NameChange<TraitName>) -> WriteSet {
+    WriteSet { traits: vec![change], ..WriteSet::default() }
 }

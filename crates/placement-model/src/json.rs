@@ -1,11 +1,9 @@
-//! The pieces of JSON that answers are written with, straight into bytes. It decides how texts are escaped, nothing else.
+//! Writes pieces of JSON into bytes.
 
-/// Appends text.
 pub fn raw(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a string with its quotes.
 pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for one in text.chars() {
@@ -19,7 +17,6 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Appends an integer.
 pub fn number(out: &mut Vec<u8>, value: i64) {
     if value < 0 {
         out.push(b'-');
@@ -27,7 +24,6 @@ pub fn number(out: &mut Vec<u8>, value: i64) {
     unsigned(out, value.unsigned_abs());
 }
 
-/// Appends an integer that is not negative.
 pub fn unsigned(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0; 20];
     let mut start = digits.len();

@@ -1,4 +1,4 @@
-//! Keys of providers, consumers and aggregates. It decides when two spellings are the same key.
+//! Keys of providers, consumers and aggregates, and which spellings are the same key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,10 @@ use std::sync::Arc;
 pub struct Key(Arc<str>);
 
 impl Key {
-    /// The key that this text spells.
     pub fn new(text: &str) -> Self {
         Self(canonical(text).map_or_else(|| Arc::from(text), Arc::from))
     }
 
-    /// As it is stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -31,7 +29,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The canonical form of what is a UUID after `urn:`, `uuid:`, braces around it and all dashes are removed: 32
+/// The canonical form of a text that is a UUID after `urn:`, `uuid:`, braces around it and all dashes are removed: 32
 /// hexadecimal digits.
 pub fn canonical(text: &str) -> Option<String> {
     let bare = text.replace("urn:", "").replace("uuid:", "");
@@ -49,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_51_section_19_no_19_spellings_of_one_uuid_are_one_key() {
+    fn spellings_of_one_uuid_are_one_key() {
         let key = Key::new("6b1e5f3a-0000-4000-8000-00000000abcd");
         for spelling in [
             "6B1E5F3A-0000-4000-8000-00000000ABCD",

@@ -1,5 +1,4 @@
-//! GET `/resource_providers`: which providers hold for all filters. It decides the order in which unknown names are
-//! noticed; how a provider is shown is up to the protocol.
+//! GET `/resource_providers`: which providers satisfy all filters.
 
 use crate::model::{Number, Provider, Record};
 use crate::question::{Group, ProvidersQuestion};
@@ -60,7 +59,7 @@ impl Model {
         Ok(Some(Filter { required, forbidden, member_of, forbidden_aggregates, resources }))
     }
 
-    /// The members of the smallest set of aggregates, if that is asked for.
+    /// The members of the smallest set of aggregates, if the query names aggregates.
     fn few(&self, filter: &Filter) -> Option<Vec<Provider<'_>>> {
         let holders = |set: &Vec<Number>| -> Vec<_> {
             set.iter().flat_map(|number| self.aggregate_register().holders(*number)).copied().collect()

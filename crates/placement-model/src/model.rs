@@ -1,9 +1,8 @@
-//! All providers in memory, with the indexes that questions need. It decides what it takes to keep them current; what a
-//! question means is in [`crate::listing`] and [`crate::candidates`], and how new the model is, is the ledger's.
+//! All providers in memory, with the indexes that questions need.
 //!
-//! A model is a value. A copy of it shares everything with the original until one of them changes, and a change copies a few
-//! chunks: so a reader holds a copy and sees one state, while the writer goes on. What a write costs depends on the provider
-//! that it changes, not on how many there are.
+//! A model is a value. A copy shares everything with the original until one of them changes, and a change copies a few
+//! chunks, so a reader holds a copy and sees one state while the writer continues. A write costs as much as the
+//! provider that it changes.
 
 mod column;
 mod known;
@@ -16,7 +15,7 @@ mod view;
 
 use std::sync::Arc;
 
-pub use known::Known;
+pub use known::KnownName;
 pub(crate) use record::{Record, capacity};
 pub(crate) use register::{Number, Register};
 pub(crate) use slot::{Slot, Tree};
@@ -43,25 +42,22 @@ impl Model {
     pub fn new(classes: &[&str], traits: &[&str]) -> Self {
         let mut model = Self::default();
         for (place, name) in classes.iter().enumerate() {
-            model.names.classes.mark(&ClassName::new(name), Some(Known::standard(place)));
+            model.names.classes.set_data(&ClassName::new(name), Some(KnownName::standard(place)));
         }
         for (place, name) in traits.iter().enumerate() {
-            model.names.traits.mark(&TraitName::new(name), Some(Known::standard(place)));
+            model.names.traits.set_data(&TraitName::new(name), Some(KnownName::standard(place)));
         }
         model
     }
 
-    /// How many providers there are.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes a provider in, new or changed.
     pub fn put(&mut self, state: &ProviderState) {
         let slot = self.slot_for(state.id);
         let record = Record::new(&mut self.names, state);
@@ -70,7 +66,6 @@ impl Model {
         self.records.set(slot.place(), Some(Arc::new(record)));
     }
 
-    /// Forgets a provider.
     pub fn remove(&mut self, id: ProviderId) {
         let Some(slot) = self.by_id.remove(&id) else { return };
         let old = self.records.get(slot.place()).cloned();
@@ -136,7 +131,7 @@ impl Model {
     }
 }
 
-/// What questions look things up with.
+/// The indexes of questions.
 impl Model {
     pub(crate) fn record(&self, slot: Slot) -> Option<&Record> {
         self.records.get(slot.place()).map(|record| &**record)
@@ -156,11 +151,11 @@ impl Model {
         &self.trees
     }
 
-    pub(crate) fn class_register(&self) -> &Register<ClassName, Known> {
+    pub(crate) fn class_register(&self) -> &Register<ClassName, KnownName> {
         &self.names.classes
     }
 
-    pub(crate) fn trait_register(&self) -> &Register<TraitName, Known> {
+    pub(crate) fn trait_register(&self) -> &Register<TraitName, KnownName> {
         &self.names.traits
     }
 

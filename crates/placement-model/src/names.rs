@@ -1,4 +1,4 @@
-//! Names of resource classes and traits. It decides which names are custom ones, and nothing about which exist.
+//! Names of resource classes and traits, and which of them are custom.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -24,12 +24,10 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The name, whether or not it exists.
             pub fn new(text: &str) -> Self {
                 Self(Arc::from(text))
             }
 
-            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -75,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_51_section_19_no_16_a_custom_name_is_all_of_the_pattern() {
+    fn a_custom_name_is_all_of_the_pattern() {
         for name in ["CUSTOM_A", "CUSTOM__", "CUSTOM_A_9", &format!("CUSTOM_{}", "A".repeat(248))] {
             assert!(is_custom(name), "{name}");
         }

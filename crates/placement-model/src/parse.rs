@@ -1,5 +1,4 @@
-//! From query strings to questions: GET `/resource_providers` and GET `/allocation_candidates`. It decides what a query
-//! means and which of several faults is reported; what names exist is up to the model.
+//! Parses query strings into questions: GET `/resource_providers` and GET `/allocation_candidates`.
 
 mod groups;
 pub mod schema;
@@ -13,32 +12,30 @@ pub use schema::Pair;
 use schema::{Form, Schema};
 
 /// The last value of a parameter: what counts where a repetition is not meant.
-fn last<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a str> {
+fn find_last<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a str> {
     pairs.iter().rev().find(|pair| pair.0 == key).map(|pair| pair.1.as_str())
 }
 
-/// All values of a parameter.
-fn all<'a>(pairs: &'a [Pair], key: &str) -> Vec<&'a str> {
+fn find_all<'a>(pairs: &'a [Pair], key: &str) -> Vec<&'a str> {
     pairs.iter().filter(|pair| pair.0 == key).map(|pair| pair.1.as_str()).collect()
 }
 
-/// GET `/resource_providers`; document 51 section 4.3.
 pub fn providers(pairs: &[Pair], version: Version) -> Result<ProvidersQuestion, Refusal> {
     providers_schema(version).check(pairs)?;
     let mut group = Group::default();
-    let member_of = all(pairs, "member_of");
+    let member_of = find_all(pairs, "member_of");
     if !member_of.is_empty() {
         (group.member_of, group.forbidden_aggregates) = values::member_of(&member_of, "", version)?;
     }
-    if let Some(text) = last(pairs, "resources") {
+    if let Some(text) = find_last(pairs, "resources") {
         group.resources = values::resources(text)?;
     }
-    let required = all(pairs, "required");
+    let required = find_all(pairs, "required");
     (group.required, group.forbidden) = values::required_of_all(&required, version)?;
-    group.in_tree = last(pairs, "in_tree").map(Key::new);
+    group.in_tree = find_last(pairs, "in_tree").map(Key::new);
     Ok(ProvidersQuestion {
-        name: last(pairs, "name").filter(|name| !name.is_empty()).map(str::to_owned),
-        uuid: last(pairs, "uuid").map(Key::new),
+        name: find_last(pairs, "name").filter(|name| !name.is_empty()).map(str::to_owned),
+        uuid: find_last(pairs, "uuid").map(Key::new),
         group,
     })
 }

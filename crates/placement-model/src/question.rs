@@ -1,33 +1,27 @@
-//! What reads ask of the model, as values: request groups of allocation candidates and filters of the provider list. It
-//! decides nothing; how query strings become questions is in `parse`, what the answer is in `candidates` and `listing`.
+//! The questions of reads as values: request groups of allocation candidates, and filters of the provider list.
 
 use std::collections::BTreeSet;
 
 use crate::{ClassName, Key, TraitName, Version};
 
-/// GET `/allocation_candidates`, after all checks of document 51 section 12.1.
+/// GET `/allocation_candidates`, after all checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CandidatesQuestion {
     /// Groups by suffix, in the order of their first parameter; the suffix of the unsuffixed group is empty.
     pub groups: Vec<(String, Group)>,
-    /// `group_policy=isolate`.
     pub isolate: bool,
-    /// The most requests to answer.
     pub limit: Option<usize>,
-    /// What roots must and must not have, from 1.35.
+    /// The required and forbidden traits of roots, from 1.35.
     pub root_required: Option<RootTraits>,
     /// Groups whose providers must be in one subtree, from 1.36.
     pub same_subtree: Vec<BTreeSet<String>>,
-    /// Whose form the answer has.
     pub version: Version,
 }
 
-/// What anchors must be like.
+/// The required and forbidden traits of anchors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RootTraits {
-    /// All of them.
     pub required: BTreeSet<TraitName>,
-    /// None of them.
     pub forbidden: BTreeSet<TraitName>,
 }
 
@@ -36,26 +30,19 @@ pub struct RootTraits {
 pub struct Group {
     /// Amounts by class, each class once, in the order of the query. `None`: more than 64 bits, which never fits.
     pub resources: Vec<(ClassName, Option<u64>)>,
-    /// Required sets: of each at least one.
     pub required: Vec<BTreeSet<TraitName>>,
-    /// None of them.
     pub forbidden: BTreeSet<TraitName>,
     /// Sets of aggregates: member of at least one of each set.
     pub member_of: Vec<BTreeSet<Key>>,
-    /// Member of none of them.
     pub forbidden_aggregates: BTreeSet<Key>,
-    /// In the tree of this provider.
     pub in_tree: Option<Key>,
 }
 
-/// GET `/resource_providers`; document 51 section 4.3.
+/// GET `/resource_providers`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProvidersQuestion {
-    /// Has this name.
     pub name: Option<String>,
-    /// Has this UUID.
     pub uuid: Option<Key>,
-    /// Everything else.
     pub group: Group,
 }
 
@@ -66,7 +53,6 @@ pub struct GenerationOptions {
     pub shuffle: Option<u64>,
     /// One request of each anchor in turn instead of all of one anchor.
     pub breadth_first: bool,
-    /// Generation stops after so many distinct requests.
     pub most_requests: usize,
     /// Generation stops after so many combinations were tried.
     pub most_combinations: usize,

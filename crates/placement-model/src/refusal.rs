@@ -1,17 +1,14 @@
-//! Why a request is not done, for the one who sent it. It decides the status, the code and the text; how an error looks
-//! on the wire is up to the protocol.
+//! Why a request is refused: status, code and text.
 
 use thiserror::Error;
 
-/// A refusal: the fault of the request, or of somebody who was faster.
+/// A refusal: an error of the request, or a conflict with another writer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text}")]
 pub struct Refusal {
-    /// What kind of refusal.
     pub kind: Kind,
-    /// What clients match on from 1.23.
+    /// Clients match on the code from 1.23.
     pub code: Code,
-    /// `<m>` of document 51 section 1.4, without the fixed sentence.
     pub text: String,
 }
 
@@ -28,7 +25,6 @@ pub enum Kind {
 
 /// The code of an error, `placement.` before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "document 51 section 1.4 has the table")]
 pub enum Code {
     Undefined,
     ConcurrentUpdate,
@@ -43,7 +39,6 @@ pub enum Code {
 }
 
 impl Code {
-    /// As it stands in an answer.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Undefined => "placement.undefined_code",
@@ -66,7 +61,6 @@ impl Refusal {
         Self { kind, code: Code::Undefined, text: text.into() }
     }
 
-    /// The same with another code.
     #[must_use]
     pub fn with(self, code: Code) -> Self {
         Self { code, ..self }
@@ -82,7 +76,7 @@ impl Refusal {
         Self::new(Kind::NotFound, text)
     }
 
-    /// 409 with the code of a lost race: whoever reads again may succeed.
+    /// 409 with the code of a lost race: a client that reads again may succeed.
     pub fn concurrent(text: impl Into<String>) -> Self {
         Self::conflict(text).with(Code::ConcurrentUpdate)
     }

@@ -1,5 +1,4 @@
-//! The names of a request group become numbers of the model. It decides which unknown name is reported; in which order
-//! the parts of a group are looked at is up to those who ask.
+//! Resolves the names of a request group into numbers of the model.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +6,6 @@ use crate::model::{Number, Slot};
 use crate::question::Group;
 use crate::{ClassName, Key, Model, Refusal, TraitName};
 
-/// Classes with amounts.
 pub fn resources(model: &Model, group: &Group) -> Result<Vec<(Number, Option<u64>)>, Refusal> {
     group.resources.iter().map(|(name, amount)| Ok((class(model, name)?, *amount))).collect()
 }
@@ -19,13 +17,11 @@ fn class(model: &Model, name: &ClassName) -> Result<Number, Refusal> {
     })
 }
 
-/// Required sets, each ascending.
 pub fn required(model: &Model, group: &Group) -> Result<Vec<Vec<Number>>, Refusal> {
     traits(model, group.required.iter().flatten())?;
     group.required.iter().map(|set| traits(model, set)).collect()
 }
 
-/// What is forbidden, ascending.
 pub fn forbidden(model: &Model, group: &Group) -> Result<Vec<Number>, Refusal> {
     traits(model, &group.forbidden)
 }
@@ -55,7 +51,6 @@ pub fn member_of(model: &Model, group: &Group) -> Vec<Vec<Number>> {
     group.member_of.iter().map(|keys| aggregates(model, keys)).collect()
 }
 
-/// Those aggregates that anybody is in, ascending.
 pub fn aggregates(model: &Model, keys: &BTreeSet<Key>) -> Vec<Number> {
     let mut numbers: Vec<_> = keys.iter().filter_map(|key| model.aggregate_register().find(key)).collect();
     numbers.sort_unstable();

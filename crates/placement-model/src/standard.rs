@@ -1,5 +1,4 @@
-//! Which resource classes and traits are standard: they exist from the start and can be neither created, renamed nor
-//! deleted. It decides the order of classes in lists as well; custom names are the ledger's.
+//! The standard resource classes and traits, which exist from the start and cannot be created, renamed or deleted.
 
 use std::sync::LazyLock;
 
@@ -9,8 +8,8 @@ pub static CLASSES: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("standar
 /// The traits of os-traits 3.9.0, ascending. `hack/placement-names.sh` writes the file.
 pub static TRAITS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("standard/traits.txt").lines().collect());
 
-/// Where a class stands in lists: standard classes in the order of their package, then custom ones by the ledger's number,
-/// which grows with creation. A custom class without a number (it is not known) comes last.
+/// The position of a class in lists: standard classes in the order of their package, then custom ones by the ledger's
+/// number, which grows with creation. A custom class without a number (it is not known) comes last.
 pub type ClassOrder = (usize, i64);
 
 /// Whether this is the exact name of a standard class.
@@ -18,7 +17,7 @@ pub fn is_standard_class(name: &str) -> bool {
     CLASSES.contains(&name)
 }
 
-/// Where a class stands in lists; `number` is that of a custom class.
+/// The position of a class in lists; `number` is that of a custom class.
 pub fn class_order(name: &str, number: Option<i64>) -> ClassOrder {
     match CLASSES.iter().position(|&standard| standard == name) {
         Some(place) => (place, 0),
@@ -36,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_51_section_13_there_are_377_traits_in_ascending_order() {
+    fn there_are_377_traits_in_ascending_order() {
         assert_eq!(TRAITS.len(), 377);
         assert!(TRAITS.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(is_standard_trait(crate::names::SHARES));
@@ -48,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_13_classes_are_in_the_order_of_the_document_and_custom_ones_follow() {
+    fn classes_are_in_the_order_of_placement_and_custom_ones_follow() {
         assert_eq!(CLASSES.len(), 21);
         assert_eq!(CLASSES[..3], ["VCPU", "MEMORY_MB", "DISK_GB"]);
         assert_eq!(CLASSES[20], "NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC");

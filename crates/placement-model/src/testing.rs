@@ -1,68 +1,63 @@
-//! A ledger in memory, for tests: the plainest thing that reads facts and applies changes. It decides nothing about the API;
-//! it says what any ledger must do with [`Wants`] and [`Changes`], and [`laws`] say what must be true of the result.
+//! A ledger in memory for tests: the plainest implementation of [`ReadSet`] and [`WriteSet`], with the [`invariants`]
+//! of any ledger.
 
-pub mod laws;
+pub mod invariants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::changes::{ConsumerChange, NameChange};
-use crate::facts::Consumer;
+use crate::loaded_rows::Consumer;
+use crate::write_set::{ConsumerChange, NameChange};
 use crate::{
-    Changes, ClassName, Command, Facts, Key, Outcome, ProviderId, ProviderState, Refusal, TraitName, Wants, decide,
+    ClassName, Command, Key, LoadedRows, Outcome, ProviderId, ProviderState, ReadSet, Refusal, TraitName, WriteSet,
+    decide,
 };
 
-/// Everything that Placement remembers.
+/// The whole content of a ledger.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryState {
-    /// Providers.
     pub providers: BTreeMap<ProviderId, ProviderState>,
     /// Consumers, with the time of their last write.
     pub consumers: BTreeMap<Key, (Consumer, Timestamp)>,
-    /// Custom classes with their numbers.
     pub classes: BTreeMap<ClassName, i64>,
-    /// Custom traits.
     pub traits: BTreeSet<TraitName>,
-    /// How many providers and classes were ever created.
+    /// The numbers of providers and classes that were ever created.
     numbers: i64,
 }
 
 impl MemoryState {
-    /// Decides and does one write.
     pub fn write(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, Refusal> {
-        let (changes, outcome) = decide(command, &self.facts(&command.wants()))?;
+        let (changes, outcome) = decide(command, &self.load(&command.read_set()))?;
         self.apply(changes, now);
         Ok(outcome)
     }
 
-    /// The provider with this UUID.
     pub fn provider(&self, uuid: &Key) -> Option<&ProviderState> {
         self.providers.values().find(|provider| provider.uuid == *uuid)
     }
 
-    /// What was wanted, and nothing else.
-    pub fn facts(&self, wants: &Wants) -> Facts {
-        let providers = self.wanted_providers(wants);
-        let mut classes = wants.classes.clone();
-        if wants.class_order {
+    pub fn load(&self, read_set: &ReadSet) -> LoadedRows {
+        let providers = self.wanted_providers(read_set);
+        let mut classes = read_set.classes.clone();
+        if read_set.class_order {
             classes.extend(providers.values().flat_map(|provider| provider.inventories.keys().cloned()));
         }
         let consumers =
-            wants.consumers.iter().filter_map(|key| Some((key.clone(), self.consumers.get(key)?.0.clone())));
-        Facts {
+            read_set.consumers.iter().filter_map(|key| Some((key.clone(), self.consumers.get(key)?.0.clone())));
+        LoadedRows {
             consumers: consumers.collect(),
             classes: classes.into_iter().filter_map(|name| self.classes.get(&name).map(|at| (name, *at))).collect(),
-            traits: wants.traits.intersection(&self.traits).cloned().collect(),
-            used_classes: if wants.uses { self.used_classes(&wants.classes) } else { BTreeSet::new() },
-            used_traits: if wants.uses { self.used_traits(&wants.traits) } else { BTreeSet::new() },
+            traits: read_set.traits.intersection(&self.traits).cloned().collect(),
+            used_classes: if read_set.uses { self.used_classes(&read_set.classes) } else { BTreeSet::new() },
+            used_traits: if read_set.uses { self.used_traits(&read_set.traits) } else { BTreeSet::new() },
             providers,
         }
     }
 
-    /// Everything, as if every row had been wanted.
-    pub fn all_facts(&self) -> Facts {
-        Facts {
+    /// Loads all rows.
+    pub fn load_all(&self) -> LoadedRows {
+        LoadedRows {
             providers: self.providers.clone(),
             consumers: self.consumers.iter().map(|(key, (consumer, _))| (key.clone(), consumer.clone())).collect(),
             classes: self.classes.clone(),
@@ -72,24 +67,24 @@ impl MemoryState {
         }
     }
 
-    fn wanted_providers(&self, wants: &Wants) -> BTreeMap<ProviderId, ProviderState> {
-        let named = |provider: &&ProviderState| wants.providers.contains(&provider.uuid);
+    fn wanted_providers(&self, read_set: &ReadSet) -> BTreeMap<ProviderId, ProviderState> {
+        let named = |provider: &&ProviderState| read_set.providers.contains(&provider.uuid);
         let roots: BTreeSet<_> = self.providers.values().filter(named).map(|provider| provider.root).collect();
-        let consumers = wants.consumers.iter().filter_map(|key| self.consumers.get(key));
+        let consumers = read_set.consumers.iter().filter_map(|key| self.consumers.get(key));
         let left: BTreeSet<_> =
             consumers.flat_map(|(consumer, _)| consumer.allocations.keys()).map(|(provider, _)| *provider).collect();
         let is_wanted = |provider: &&ProviderState| {
             named(provider)
-                || wants.provider_names.contains(&provider.name)
+                || read_set.provider_names.contains(&provider.name)
                 || left.contains(&provider.id)
-                || (wants.whole_trees && roots.contains(&provider.root))
+                || (read_set.whole_trees && roots.contains(&provider.root))
         };
         let read = |provider: &ProviderState| {
             let mut read = ProviderState { aggregates: Vec::new(), ..provider.clone() };
-            if !wants.inventories {
+            if !read_set.inventories {
                 read.inventories.clear();
             }
-            if !wants.provider_traits {
+            if !read_set.provider_traits {
                 read.traits.clear();
             }
             (read.id, read)
@@ -107,8 +102,7 @@ impl MemoryState {
         among.iter().filter(held).cloned().collect()
     }
 
-    /// Does what was decided, at this time.
-    pub fn apply(&mut self, changes: Changes, now: Timestamp) {
+    pub fn apply(&mut self, changes: WriteSet, now: Timestamp) {
         if let Some(created) = changes.created {
             let id = ProviderId(self.next_number());
             self.providers.insert(id, created.created(id, now));

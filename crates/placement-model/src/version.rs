@@ -1,9 +1,8 @@
-//! The microversion of a request. It decides what 1.0 to 1.39 look like and in which order they are; which version a header
-//! asks for is up to the protocol.
+//! The microversion of a request, 1.0 to 1.39.
 
 use std::fmt;
 
-/// A microversion; the major number is always 1, and without a header it is 1.0. Document 51 section 3.
+/// A microversion; the major number is always 1, and without a header it is 1.0.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u8);
 
@@ -18,7 +17,6 @@ impl Version {
         if minor <= Self::NEWEST.0 { Some(Self(minor)) } else { None }
     }
 
-    /// The number behind the dot.
     pub const fn minor(self) -> u8 {
         self.0
     }
@@ -29,7 +27,7 @@ impl Version {
     }
 }
 
-/// What each microversion brought; [`Version::has`] asks for it.
+/// The additions of each microversion, for [`Version::has`].
 impl Version {
     /// 1.1: aggregates of providers.
     pub const AGGREGATES: Self = Self(1);
@@ -69,7 +67,7 @@ impl Version {
     pub const PROVIDERS_BY_TRAITS: Self = Self(18);
     /// 1.19: aggregates are guarded by the generation of their provider.
     pub const AGGREGATE_GENERATIONS: Self = Self(19);
-    /// 1.20: POST of a provider shows what it has created.
+    /// 1.20: POST of a provider returns the created provider.
     pub const PROVIDER_SHOWN: Self = Self(20);
     /// 1.21: `member_of` in candidates.
     pub const CANDIDATES_BY_AGGREGATE: Self = Self(21);

@@ -1,4 +1,4 @@
-//! The worked examples of document 51 about allocation candidates, and the corrections of its section 19.
+//! Worked examples of allocation candidates.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod cloud;
@@ -13,7 +13,6 @@ use serde_json::json;
 use cloud::{A, B, Cloud, SHARES, environment, held};
 
 const V: &str = "resources=VCPU:4,MEMORY_MB:2048,DISK_GB:20";
-/// The five requests of [`V`].
 const OF_V: [&str; 5] = [
     "cn1 DISK_GB 20 MEMORY_MB 2048, n1a VCPU 4",
     "cn1 DISK_GB 20 MEMORY_MB 2048, n1b VCPU 4",
@@ -26,7 +25,7 @@ fn set<T: AsRef<str>>(texts: &[T]) -> BTreeSet<String> {
     texts.iter().map(|text| text.as_ref().to_owned()).collect()
 }
 
-/// That a query at 1.39 has these requests.
+/// Checks that a query at 1.39 has these requests.
 fn has<T: AsRef<str>>(cloud: &Cloud, query: &str, requests: &[T]) {
     let ours = cloud.requests(query, 39);
     assert_eq!(set(&ours), set(requests), "{query}");
@@ -34,7 +33,7 @@ fn has<T: AsRef<str>>(cloud: &Cloud, query: &str, requests: &[T]) {
 }
 
 #[test]
-fn document_51_section_14_1_unsuffixed_group() {
+fn the_group_without_a_suffix_may_be_spread_over_a_tree() {
     let cloud = environment();
     has(&cloud, V, &OF_V);
     assert_eq!(cloud.summaries(V, 39), ["cn1", "cn2", "g1", "n1a", "n1b", "ss"]);
@@ -52,7 +51,7 @@ fn document_51_section_14_1_unsuffixed_group() {
 }
 
 #[test]
-fn document_51_section_14_1_suffixed_groups() {
+fn groups_with_a_suffix_are_satisfied_by_one_provider_each() {
     let cloud = environment();
     let granular = "resources_N=VCPU:4&resources_G=VGPU:2&group_policy=isolate";
     has(&cloud, granular, &["g1 VGPU 2, n1a VCPU 4", "g1 VGPU 2, n1b VCPU 4"]);
@@ -77,7 +76,7 @@ fn document_51_section_14_1_suffixed_groups() {
 }
 
 #[test]
-fn document_51_section_14_1_before_nested_providers() {
+fn before_nested_providers() {
     let cloud = environment();
     assert_eq!(cloud.requests(V, 28), [OF_V[4]]);
     assert_eq!(cloud.summaries(V, 28), ["cn2", "ss"]);
@@ -92,7 +91,7 @@ fn document_51_section_14_1_before_nested_providers() {
 }
 
 #[test]
-fn document_51_section_12_4_requests_are_in_the_order_of_anchors_and_of_groups() {
+fn requests_are_in_the_order_of_anchors_and_of_groups() {
     let cloud = environment();
     let order = [OF_V[0], OF_V[2], OF_V[1], OF_V[3], OF_V[4]];
     assert_eq!(cloud.requests(V, 39), order);
@@ -101,16 +100,16 @@ fn document_51_section_12_4_requests_are_in_the_order_of_anchors_and_of_groups()
 }
 
 #[test]
-fn document_51_section_12_4_options_of_the_generation() {
+fn options_of_the_generation() {
     let cloud = environment();
     let count = |query: &str, options: &GenerationOptions| -> Vec<String> {
         let body = cloud.body_with(query, 39, options).unwrap();
         body["provider_summaries"].as_object().unwrap().keys().cloned().collect()
     };
     let broad = GenerationOptions { breadth_first: true, most_requests: 2, ..GenerationOptions::default() };
-    assert_eq!(count(V, &broad).len(), 6, "a request of each anchor");
+    assert_eq!(count(V, &broad).len(), 6, "a request for each anchor");
     let deep = GenerationOptions { most_requests: 2, ..GenerationOptions::default() };
-    assert_eq!(count(V, &deep).len(), 5, "two requests of one anchor");
+    assert_eq!(count(V, &deep).len(), 5, "two requests for one anchor");
     let none = GenerationOptions { most_requests: 0, ..GenerationOptions::default() };
     assert_eq!(count(V, &none).len(), 0);
     let firsts: BTreeSet<Vec<String>> = (0..20)
@@ -121,11 +120,11 @@ fn document_51_section_12_4_options_of_the_generation() {
             )
         })
         .collect();
-    assert_eq!(firsts.len(), 2, "each anchor comes first at some seed");
+    assert_eq!(firsts.len(), 2, "each anchor comes first for some seed");
 }
 
 #[test]
-fn document_51_section_12_5_forms_of_the_answer() {
+fn forms_of_the_answer() {
     let cloud = environment();
     let (cn2, query) = (cloud::uuid("cn2"), format!("resources=MEMORY_MB:2048&member_of={B}"));
     let newest = cloud.body(&query, 39).unwrap();
@@ -160,7 +159,7 @@ fn document_51_section_12_5_forms_of_the_answer() {
 }
 
 #[test]
-fn document_51_section_14_5_later_groups_are_not_looked_at_when_an_earlier_one_is_empty() {
+fn later_groups_are_not_evaluated_when_an_earlier_one_is_empty() {
     let cloud = environment();
     let swapped = "resources1=VCPU:1&required1=NOPE&resources2=VCPU:9999&group_policy=none";
     assert_eq!(cloud.body(swapped, 39).unwrap_err().text, "No such trait(s): NOPE.");
@@ -189,7 +188,7 @@ fn document_51_section_14_5_later_groups_are_not_looked_at_when_an_earlier_one_i
 }
 
 #[test]
-fn document_51_section_19_no_1_a_shared_provider_serves_every_anchor() {
+fn a_shared_provider_serves_every_anchor() {
     let mut cloud = Cloud::default();
     cloud.add("ss", None, &[("DISK_GB", held(100))], &[SHARES], &[A]);
     cloud.add("h1", None, &[("VCPU", held(8))], &[], &[A]);
@@ -199,7 +198,7 @@ fn document_51_section_19_no_1_a_shared_provider_serves_every_anchor() {
 }
 
 #[test]
-fn document_51_section_19_no_2_amounts_are_summed_per_request() {
+fn amounts_are_summed_per_request() {
     let mut cloud = Cloud::default();
     cloud.add("h", None, &[], &[], &[]);
     cloud.add("p", Some("h"), &[("VGPU", held(8))], &[], &[]);
@@ -209,7 +208,7 @@ fn document_51_section_19_no_2_amounts_are_summed_per_request() {
 }
 
 #[test]
-fn document_51_section_19_no_3_a_sharing_provider_need_not_be_a_root() {
+fn a_sharing_provider_need_not_be_a_root() {
     let mut cloud = Cloud::default();
     cloud.add("h1", None, &[], &[], &[]);
     cloud.add("disk", Some("h1"), &[("DISK_GB", held(100))], &[SHARES], &[A]);
@@ -219,13 +218,13 @@ fn document_51_section_19_no_3_a_sharing_provider_need_not_be_a_root() {
 }
 
 #[test]
-fn document_51_section_19_no_5_amounts_beyond_64_bits_never_fit() {
+fn amounts_beyond_64_bits_never_fit() {
     assert_eq!(environment().requests("resources=VCPU:18446744073709551616", 39), [""; 0]);
     assert_eq!(environment().requests("resources=VCPU:18446744073709551615", 39), [""; 0]);
 }
 
 #[test]
-fn a_suffix_may_look_like_a_provider() {
+fn a_suffix_may_have_the_form_of_a_provider() {
     let mut cloud = Cloud::default();
     for host in ["h1", "h2"] {
         cloud.add(host, None, &[("VCPU", held(8))], &[], &[]);
@@ -243,7 +242,7 @@ fn a_query_that_tries_too_much_ends() {
         cloud.add(&format!("p{number}"), Some("h"), &[("VGPU", held(8)), ("VCPU", held(1))], &[], &[]);
     }
     let groups: Vec<String> = (1..=9).map(|number| format!("resources{number}=VGPU:1")).collect();
-    // Nine groups and eight providers: no choice keeps them apart.
+    // Nine groups and eight providers: some provider is always in two groups.
     let query = format!("{}&group_policy=isolate", groups.join("&"));
     let question = parse::candidates(&cloud.pairs(&query), Version::NEWEST).unwrap();
     let options = GenerationOptions { most_combinations: 1000, ..GenerationOptions::default() };

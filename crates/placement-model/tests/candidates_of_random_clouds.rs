@@ -1,4 +1,5 @@
-//! The candidates of the model against those of the naive algorithm: random clouds, random queries, all microversions.
+//! Compares the candidates of the model with those of the naive algorithm: random clouds, random queries, all
+//! microversions.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod naive;
@@ -16,7 +17,7 @@ use naive::{Answer, Cloud, clouds, queries, read};
 const CLOUDS: u64 = 1500;
 const QUERIES: usize = 10;
 
-/// A model with this cloud that has seen other things before.
+/// A model with this cloud that has had other content before.
 fn model(cloud: &Cloud, random: &mut Random) -> Model {
     let mut model = Model::new(&clouds::CLASSES, &clouds::TRAITS);
     let past = clouds::cloud(random);
@@ -52,13 +53,12 @@ fn sorted(answer: &Answer) -> Vec<String> {
     requests
 }
 
-/// Compares an answer without a limit.
 fn same(ours: &Answer, naive: &Answer) {
     assert_eq!(sorted(ours), sorted(naive));
     assert_eq!(ours.summaries, naive.summaries);
 }
 
-/// Compares an answer with a limit: as many as there may be, each of them right, and their summaries.
+/// Compares an answer with a limit: as many as allowed, each of them right, and their summaries.
 fn some(ours: &Answer, naive: &Answer, limit: usize) {
     assert_eq!(ours.requests.len(), naive.requests.len().min(limit));
     let mut left: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -74,7 +74,7 @@ fn some(ours: &Answer, naive: &Answer, limit: usize) {
     assert!(ours.summaries.iter().all(|(uuid, summary)| naive.summaries[uuid] == *summary));
 }
 
-/// What was tried, so that nobody believes a test that tries nothing.
+/// Counts the kinds of cases, because a test without interesting cases proves nothing.
 #[derive(Default)]
 struct Seen(BTreeMap<&'static str, usize>);
 
@@ -134,7 +134,6 @@ fn answered(body: &[u8], count: usize) -> Answer {
     answer
 }
 
-/// One query, by both.
 fn compare(
     cloud: &Cloud,
     model: &Arc<Model>,
@@ -164,13 +163,13 @@ fn compare(
         }
         None => same(&answer, &naive),
     }
-    let is_unknown = pairs.iter().any(|pair| pair.1.contains("CUSTOM_NOBODY_KNOWS"));
-    seen.count("unknown name that nobody came to", is_unknown);
+    let is_unknown = pairs.iter().any(|pair| pair.1.contains("CUSTOM_UNKNOWN"));
+    seen.count("unknown name that was not reached", is_unknown);
     seen.of_question(&question, &naive);
     seen.of_requests(&question, &naive);
     let pages = Pages::new(model.clone(), &question, &options).unwrap();
     let pieces: Vec<_> = pages.in_pieces_of(random.below(500)).flatten().collect();
-    assert_eq!(pieces, body, "not the same in pieces");
+    assert_eq!(pieces, body, "differs when it is computed in parts");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How candidates are generated changes their order and how many there are, never which requests are right.
+//! The generation of candidates changes their order and number, and never which requests are right.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 #[allow(dead_code, reason = "the naive algorithm has a test of its own")]

@@ -1,4 +1,4 @@
-//! The worked examples of document 51 about the list of providers.
+//! Worked examples of the list of providers.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod cloud;
@@ -6,7 +6,7 @@ mod cloud;
 use cloud::{A, B, environment};
 
 #[test]
-fn document_51_section_14_1_list_of_providers() {
+fn list_of_providers() {
     let cloud = environment();
     let list = |query: &str| cloud.list(query, 39).unwrap();
     assert_eq!(list(""), ["cn1", "n1a", "n1b", "g1", "cn2", "ss"]);
@@ -27,7 +27,7 @@ fn document_51_section_14_1_list_of_providers() {
 }
 
 #[test]
-fn document_51_section_4_3_unknown_names_are_noticed_in_one_order() {
+fn unknown_names_are_noticed_in_one_order() {
     let cloud = environment();
     for empty in [
         "in_tree=00000000-0000-4000-8000-00000000dead&required=NOPE",

@@ -1,5 +1,5 @@
-//! The list of providers against a scan that asks each provider for each filter: random clouds and random filters, unknown
-//! names among them.
+//! The list of providers against a scan that checks each provider with each filter: random clouds and random filters,
+//! including unknown names.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 #[allow(dead_code, reason = "the candidates of the clouds have a test of their own")]
@@ -16,7 +16,7 @@ use naive::{Cloud, clouds};
 
 const CLOUDS: u64 = 600;
 const LISTS: usize = 20;
-const UNKNOWN: &str = "CUSTOM_NOBODY_KNOWS";
+const UNKNOWN: &str = "CUSTOM_UNKNOWN";
 
 fn some_traits(random: &mut Random, likely: u32) -> BTreeSet<TraitName> {
     let mut some: BTreeSet<TraitName> =
@@ -77,7 +77,7 @@ fn is_in_all(provider: &ProviderState, sets: &[BTreeSet<Key>]) -> bool {
     sets.iter().all(|any| any.iter().any(|key| own.contains(key)))
 }
 
-/// The traits that do not exist, as an error names them.
+/// The traits that do not exist, as an error lists them.
 fn check_traits<'a>(names: impl IntoIterator<Item = &'a TraitName>) -> Result<(), String> {
     let unknown: BTreeSet<&str> = names.into_iter().map(TraitName::as_str).filter(|name| *name == UNKNOWN).collect();
     let unknown: Vec<&str> = unknown.into_iter().collect();
@@ -85,7 +85,7 @@ fn check_traits<'a>(names: impl IntoIterator<Item = &'a TraitName>) -> Result<()
     if unknown.is_empty() { Ok(()) } else { Err(text()) }
 }
 
-/// The filters in the order in which Placement notices what is wrong with them.
+/// Applies the filters in the order in which Placement reports errors in them.
 fn list(cloud: &Cloud, question: &ProvidersQuestion) -> Result<Vec<String>, String> {
     let (group, all) = (&question.group, || cloud.providers.values());
     let of = |key: &Key| all().find(|provider| provider.uuid == *key);
@@ -151,7 +151,7 @@ fn lists_are_those_of_the_scan() {
             count("found by two aggregates", found && question.group.member_of.len() > 1);
             count("found without aggregates", found && !question.group.forbidden_aggregates.is_empty());
             count("found in a tree", found && question.group.in_tree.is_some());
-            count("found with room", found && !question.group.resources.is_empty());
+            count("found with capacity", found && !question.group.resources.is_empty());
             count("found by name", found && question.name.is_some());
             count("found by UUID", found && question.uuid.is_some());
         }

@@ -1,5 +1,5 @@
-//! Questions written as query strings are read as the same questions, in every microversion that has their parameters; one
-//! version earlier the parameter is unknown.
+//! Questions that are written as query strings are parsed into the same questions, in every microversion that has their
+//! parameters; one version earlier the parameter is unknown.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ fn any_group() -> impl Strategy<Value = Group> {
     )
 }
 
-/// Without what a version does not have yet.
+/// Removes the members that a version does not have yet.
 fn known_to(mut group: Group, version: Version, is_list: bool) -> Group {
     let since = |of_list, of_candidates| version.has(if is_list { of_list } else { of_candidates });
     if !since(Version::PROVIDERS_BY_TRAITS, Version::REQUIRED_TRAITS) {
@@ -89,7 +89,7 @@ fn joined<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
     all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// One set of which something is meant: `a`, or `in:a,b`.
+/// A set of alternatives: `a`, or `in:a,b`.
 fn any_of<T: ToString>(set: &BTreeSet<T>) -> String {
     let text = joined(set.iter().map(T::to_string));
     if set.len() > 1 { format!("in:{text}") } else { text }
@@ -114,7 +114,7 @@ fn write_group(group: &Group, suffix: &str, pairs: &mut Pairs) {
     group.in_tree.iter().for_each(|key| add("in_tree", key.to_string()));
 }
 
-/// With everything whose order does not matter in one order.
+/// Sorts everything whose order does not matter.
 fn in_order(mut group: Group) -> Group {
     group.resources.sort();
     group.required.sort();

@@ -1,4 +1,4 @@
-//! Capacities against exact fractions, and keys, names and versions against their definitions.
+//! Compares capacities with exact fractions, and keys, names and versions with their definitions.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use berth_placement_model::names::is_custom;
@@ -24,22 +24,22 @@ proptest! {
     }
 
     #[test]
-    fn an_amount_has_room_while_the_sum_is_within_the_product_before_it_is_cut(
+    fn an_amount_has_capacity_while_the_sum_is_within_the_product_before_it_is_cut(
         (inventory, eighths) in any_inventory(),
         used in 0_u64..1000,
         amount in 0_u64..1000,
     ) {
         let sum = i128::from(used) + i128::from(amount);
-        prop_assert_eq!(inventory.has_room(used, amount), sum * 8 <= eighths);
+        prop_assert_eq!(inventory.has_capacity(used, amount), sum * 8 <= eighths);
         let allowed = (inventory.min_unit..=inventory.max_unit).contains(&amount) && amount % inventory.step_size == 0;
         prop_assert_eq!(inventory.allows(amount), allowed);
         prop_assert_eq!(inventory.fits(used, amount), allowed && sum * 8 <= eighths);
     }
 
     #[test]
-    fn amounts_that_no_integer_holds_never_have_room((inventory, _) in any_inventory(), used in 1_u64..1000) {
-        prop_assert!(!inventory.has_room(used, u64::MAX));
-        prop_assert!(!inventory.has_room(u64::MAX, used));
+    fn amounts_that_no_integer_holds_never_have_capacity((inventory, _) in any_inventory(), used in 1_u64..1000) {
+        prop_assert!(!inventory.has_capacity(used, u64::MAX));
+        prop_assert!(!inventory.has_capacity(u64::MAX, used));
     }
 
     #[test]

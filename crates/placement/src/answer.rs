@@ -1,5 +1,4 @@
-//! What handlers answer, as values, and how it becomes a response. It decides headers; what is in a body is in
-//! `shapes`.
+//! The answers of handlers as values, and how they become responses.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LAST_MODIFIED, LOCATION};
@@ -15,14 +14,13 @@ pub struct Answer {
     status: StatusCode,
     body: Option<Body>,
     location: Option<String>,
-    age: Age,
+    age: AnswerAge,
 }
 
-/// What an answer says of its age, from 1.15 on.
+/// The headers about the age of a response, from 1.15 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Age {
-    /// Nothing.
-    Untold,
+pub enum AnswerAge {
+    NotSent,
     /// It must not be kept.
     Unknown,
     /// It must not be kept, and is as old as this.
@@ -31,7 +29,7 @@ pub enum Age {
     New,
 }
 
-impl Age {
+impl AnswerAge {
     /// The newest of many; `None` among them, or none of them, is now.
     pub fn newest(times: impl IntoIterator<Item = Option<Timestamp>>) -> Self {
         let newest = times.into_iter().try_fold(None, |newest: Option<Timestamp>, time| Some(newest.max(Some(time?))));
@@ -40,9 +38,8 @@ impl Age {
 }
 
 impl Answer {
-    /// An answer without a body.
     pub fn empty(status: StatusCode) -> Self {
-        Self { status, body: None, location: None, age: Age::Untold }
+        Self { status, body: None, location: None, age: AnswerAge::NotSent }
     }
 
     /// 204.
@@ -51,31 +48,28 @@ impl Answer {
     }
 
     /// 200 with JSON.
-    pub fn json(value: &impl Serialize, age: Age) -> Self {
+    pub fn json(value: &impl Serialize, age: AnswerAge) -> Self {
         // Structures of maps with text keys always have a JSON.
         Self::body(serde_json::to_vec(value).unwrap_or_default().into(), age)
     }
 
     /// 200 with JSON that is written already.
-    pub fn body(body: Body, age: Age) -> Self {
+    pub fn body(body: Body, age: AnswerAge) -> Self {
         Self { status: StatusCode::OK, body: Some(body), location: None, age }
     }
 
-    /// The same with another status.
     #[must_use]
     pub fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
-    /// The same at this URL.
     #[must_use]
     pub fn at(self, location: String) -> Self {
         Self { location: Some(location), ..self }
     }
 
-    /// The same with an age.
     #[must_use]
-    pub fn aged(self, age: Age) -> Self {
+    pub fn aged(self, age: AnswerAge) -> Self {
         Self { age, ..self }
     }
 
@@ -89,7 +83,7 @@ impl Answer {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         set(headers, LOCATION, self.location);
-        if version.has(Version::LAST_MODIFIED) && self.age != Age::Untold {
+        if version.has(Version::LAST_MODIFIED) && self.age != AnswerAge::NotSent {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             set(headers, LAST_MODIFIED, time(self.age, now));
         }
@@ -103,11 +97,11 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: Option<String>) {
     }
 }
 
-fn time(age: Age, now: Timestamp) -> Option<String> {
+fn time(age: AnswerAge, now: Timestamp) -> Option<String> {
     let time = match age {
-        Age::Untold | Age::Unknown => return None,
-        Age::Since(time) => time,
-        Age::New => now,
+        AnswerAge::NotSent | AnswerAge::Unknown => return None,
+        AnswerAge::Since(time) => time,
+        AnswerAge::New => now,
     };
     Some(time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
 }
@@ -121,24 +115,27 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_1_3_ages_are_told_from_1_15() {
-        let told = |age, minor| {
+    fn ages_are_reported_from_1_15() {
+        let reported = |age, minor| {
             let answer = Answer::json(&1, age).response(Version::new(minor).unwrap(), at(784_111_777));
             let header = |name| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
             (header(CACHE_CONTROL), header(LAST_MODIFIED))
         };
         let (kept, newest) = (Some("no-cache".to_owned()), Some("Sun, 06 Nov 1994 08:49:37 GMT".to_owned()));
-        assert_eq!(told(Age::New, 15), (kept.clone(), newest));
-        assert_eq!(told(Age::Since(at(0)), 39), (kept.clone(), Some("Thu, 01 Jan 1970 00:00:00 GMT".to_owned())));
-        assert_eq!(told(Age::Unknown, 15), (kept, None));
-        assert_eq!(told(Age::New, 14), (None, None));
-        assert_eq!(told(Age::Untold, 39), (None, None));
+        assert_eq!(reported(AnswerAge::New, 15), (kept.clone(), newest));
+        assert_eq!(
+            reported(AnswerAge::Since(at(0)), 39),
+            (kept.clone(), Some("Thu, 01 Jan 1970 00:00:00 GMT".to_owned()))
+        );
+        assert_eq!(reported(AnswerAge::Unknown, 15), (kept, None));
+        assert_eq!(reported(AnswerAge::New, 14), (None, None));
+        assert_eq!(reported(AnswerAge::NotSent, 39), (None, None));
     }
 
     #[test]
     fn the_newest_object_counts_and_one_without_a_time_is_new() {
-        assert_eq!(Age::newest([Some(at(3)), Some(at(5)), Some(at(4))]), Age::Since(at(5)));
-        assert_eq!(Age::newest([Some(at(3)), None]), Age::New);
-        assert_eq!(Age::newest([]), Age::New);
+        assert_eq!(AnswerAge::newest([Some(at(3)), Some(at(5)), Some(at(4))]), AnswerAge::Since(at(5)));
+        assert_eq!(AnswerAge::newest([Some(at(3)), None]), AnswerAge::New);
+        assert_eq!(AnswerAge::newest([]), AnswerAge::New);
     }
 }

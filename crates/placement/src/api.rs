@@ -1,5 +1,4 @@
-//! The Placement API of one process, put together: what remembers, who may what, and what the process bears. It
-//! decides how many requests run at once; what each does is up to `protocol` and `handlers`.
+//! The Placement API of a process: ledger, policies and limits.
 
 mod seeds;
 
@@ -15,30 +14,28 @@ pub use seeds::Seeds;
 
 use crate::ledger::Ledger;
 use crate::policy::Policies;
+use crate::protocol::api_error::ApiError;
 use crate::protocol::authentication::Authentication;
 use crate::protocol::cors::Cors;
-use crate::protocol::problem::Problem;
 
-/// What the API bears.
+/// The limits of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Time for a request, the sending of its body included.
     pub deadline: Duration,
-    /// What others get beyond it to say why they have failed.
+    /// The additional time in which other parts may report why they have failed.
     pub grace: Duration,
     /// Requests that run at once; more wait.
     pub requests: usize,
     /// Answers of candidates that are generated at once; more wait.
     pub rounds: usize,
-    /// How long they wait before they are told to come again.
+    /// How long a request waits for a permit before it gets 503.
     pub wait: Duration,
-    /// Bytes of a body.
     pub body: usize,
     /// Bytes of all bodies that are held at once.
     pub bodies: usize,
     /// Bytes of all answers that are held at once until their clients have read them.
     pub unread: usize,
-    /// Bytes of path and query.
     pub target: usize,
 }
 
@@ -72,7 +69,7 @@ pub struct Api {
     generation: GenerationOptions,
     seeds: Option<Seeds>,
     rounds: Arc<Semaphore>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     shares: Arc<Semaphore>,
     unread: Arc<Semaphore>,
 }
@@ -90,27 +87,25 @@ impl Api {
             generation: GenerationOptions::default(),
             seeds: None,
             rounds: Arc::new(Semaphore::new(0)),
-            turns: Arc::new(Semaphore::new(0)),
+            permits: Arc::new(Semaphore::new(0)),
             shares: Arc::new(Semaphore::new(0)),
             unread: Arc::new(Semaphore::new(0)),
         };
         api.with_bounds(Bounds::default())
     }
 
-    /// The same for pages of other sites.
     #[must_use]
     pub fn with_cors(self, cors: Option<Cors>) -> Self {
         Self { cors, ..self }
     }
 
-    /// The same with other bounds.
     #[must_use]
     pub fn with_bounds(self, bounds: Bounds) -> Self {
         let turns = Arc::new(Semaphore::new(bounds.requests));
         let shares = Arc::new(Semaphore::new(bounds.bodies / SHARE));
         let rounds = Arc::new(Semaphore::new(bounds.rounds));
         let unread = Arc::new(Semaphore::new(bounds.unread / SHARE));
-        Self { bounds, rounds, turns, shares, unread, ..self }
+        Self { bounds, rounds, permits: turns, shares, unread, ..self }
     }
 
     /// The same with candidates that are generated otherwise.
@@ -125,30 +120,27 @@ impl Api {
         Self { seeds, ..self }
     }
 
-    /// The same with another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// What it bears.
     pub fn bounds(&self) -> &Bounds {
         &self.bounds
     }
 
-    /// The right to run, once there is room.
-    pub(crate) async fn turn(&self, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
-        self.acquire(&self.turns, 1, until, "too many requests at once").await
+    /// The right to run, once there is free capacity.
+    pub(crate) async fn acquire_permit(&self, until: Instant) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.acquire(&self.permits, 1, until, "too many requests at once").await
     }
 
-    /// A share of the memory for bodies.
-    pub(crate) async fn share(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+    pub(crate) async fn share(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, ApiError> {
         self.acquire(&self.shares, shares(bytes), until, "too many large bodies at once").await
     }
 
     /// A share of the memory for answers that are not read yet.
-    pub(crate) async fn unread(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
-        self.acquire(&self.unread, shares(bytes), until, "too many answers at once that nobody reads").await
+    pub(crate) async fn unread(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.acquire(&self.unread, shares(bytes), until, "too many unread answers at once").await
     }
 
     /// How the candidates of one query are generated.
@@ -157,8 +149,7 @@ impl Api {
         GenerationOptions { shuffle: drawn.or(self.generation.shuffle), ..self.generation }
     }
 
-    /// The right to generate candidates.
-    pub(crate) async fn round(&self, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+    pub(crate) async fn round(&self, until: Instant) -> Result<OwnedSemaphorePermit, ApiError> {
         self.acquire(&self.rounds, 1, until, "too many queries for candidates at once").await
     }
 
@@ -168,10 +159,10 @@ impl Api {
         count: u32,
         until: Instant,
         full: &str,
-    ) -> Result<OwnedSemaphorePermit, Problem> {
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
         let until = until.min(Instant::now() + self.bounds.wait);
         let permit = timeout_at(until, from.clone().acquire_many_owned(count)).await;
-        permit.ok().and_then(Result::ok).ok_or_else(|| Problem::unavailable(full))
+        permit.ok().and_then(Result::ok).ok_or_else(|| ApiError::unavailable(full))
     }
 }
 

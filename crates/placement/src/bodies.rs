@@ -1,5 +1,4 @@
-//! Bodies of requests: a schema for each route and microversion, and what a body that agrees with it says. They decide forms
-//! and defaults; whether what is said may be done is up to the model.
+//! Bodies of requests: a schema for each route and microversion, and the value of a valid body.
 
 pub mod aggregates;
 pub mod allocations;
@@ -20,19 +19,18 @@ use crate::schema::Schema;
 /// A schema that is made once.
 pub type Lazy = LazyLock<Schema>;
 
-/// An integer member that the schema requires, kept within 64 bits: what does not fit equals nothing that is stored.
+/// An integer member that the schema requires, limited to 64 bits: a value that does not fit equals no stored value.
 fn integer(value: &Json, name: &str) -> i64 {
     let integer = value.get(name).and_then(Json::as_integer).unwrap_or_default();
     i64::try_from(integer).unwrap_or(if integer < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// A text member that the schema requires.
 fn text(value: &Json, name: &str) -> String {
     value.get(name).and_then(Json::as_text).unwrap_or_default().to_owned()
 }
 
 /// Each key once, where it came first, with what came last: two spellings may be one key.
-fn last_of_each<V>(parts: impl IntoIterator<Item = (Key, V)>) -> Vec<(Key, V)> {
+fn keep_last_of_each<V>(parts: impl IntoIterator<Item = (Key, V)>) -> Vec<(Key, V)> {
     let mut places = HashMap::new();
     let mut out: Vec<(Key, V)> = Vec::new();
     for (key, value) in parts {

@@ -1,6 +1,5 @@
-//! What each endpoint does, after the protocol: paths and bodies become questions and commands, outcomes become answers. They
-//! decide the order of the tables of document 51 section 1.1 from the path object on; whether a write may happen is decided by
-//! the model inside the ledger's transaction.
+//! The endpoints after the protocol: paths and bodies become questions and commands, outcomes become answers, in the
+//! order of the checks of Placement.
 
 pub mod call;
 
@@ -19,14 +18,13 @@ mod usages;
 use berth_placement_model::Version;
 use serde_json::json;
 
-use crate::answer::{Age, Answer};
+use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
-use crate::protocol::problem::Problem;
+use crate::protocol::api_error::ApiError;
 use crate::route::Action;
 use call::Call;
 
-/// Does it.
-pub async fn handle(api: &Api, action: Action, call: &Call) -> Result<Answer, Problem> {
+pub async fn handle(api: &Api, action: Action, call: &Call) -> Result<Answer, ApiError> {
     match action {
         Action::ShowRoot => Ok(show()),
         Action::ListProviders => providers::list(api, call).await,
@@ -69,7 +67,6 @@ pub async fn handle(api: &Api, action: Action, call: &Call) -> Result<Answer, Pr
 
 // GET `/`. It decides nothing.
 
-/// Which versions there are.
 pub fn show() -> Answer {
     let version = json!({
         "id": "v1.0",
@@ -78,5 +75,5 @@ pub fn show() -> Answer {
         "status": "CURRENT",
         "links": [{"rel": "self", "href": ""}],
     });
-    Answer::json(&json!({ "versions": [version] }), Age::New)
+    Answer::json(&json!({ "versions": [version] }), AnswerAge::New)
 }

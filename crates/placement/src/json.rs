@@ -1,5 +1,4 @@
-//! JSON of requests as it was sent: the order of members is kept, and numbers know whether they are integers. It decides
-//! what a body may be at all; which body a route wants is up to the schemas.
+//! JSON of requests as it was sent: the order of members is kept, and numbers know whether they are integers.
 
 mod python;
 mod read;
@@ -14,42 +13,34 @@ pub enum Json {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// An integer as it was written.
     Whole(i128),
     /// An integer beyond 128 bits, as it was written.
     Digits(String),
-    /// Another number.
     Real(f64),
-    /// A string.
     Text(String),
-    /// An array.
     List(Vec<Json>),
     /// An object; each name once, where it came first, with the value that came last.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// A member of an object.
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.members().iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// The members of an object, else none.
     pub fn members(&self) -> &[(String, Self)] {
         if let Self::Object(members) = self { members } else { &[] }
     }
 
-    /// The elements of an array, else none.
     pub fn elements(&self) -> &[Self] {
         if let Self::List(elements) = self { elements } else { &[] }
     }
 
-    /// The text of a string.
     pub fn as_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// An integer: `1.0` is one, and what is beyond 128 bits is the nearest that is not.
+    /// An integer: `1.0` is one, and a value beyond 128 bits is the nearest one within.
     #[allow(clippy::cast_possible_truncation, reason = "a cast of floats saturates")]
     pub fn as_integer(&self) -> Option<i128> {
         match self {
@@ -60,7 +51,6 @@ impl Json {
         }
     }
 
-    /// Any number.
     #[allow(clippy::cast_precision_loss, reason = "numbers that are compared as floats")]
     pub fn as_number(&self) -> Option<f64> {
         match self {

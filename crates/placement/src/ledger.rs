@@ -1,5 +1,5 @@
-//! What the API needs of a ledger, whichever database it is. It decides what an answer may rest on: a write is answered
-//! after its transaction has committed, a read sees everything that had committed when it was asked for.
+//! The interface of a ledger. A write is answered after its transaction has committed, and a read sees everything that
+//! had committed before it.
 
 mod after;
 mod check;
@@ -7,10 +7,10 @@ mod contents;
 mod depth;
 mod error;
 mod metrics;
+mod model_cache;
 mod operated;
 pub mod postgres;
 mod schema;
-mod shelf;
 pub mod sqlite;
 mod times;
 
@@ -29,57 +29,53 @@ pub use operated::Operated;
 /// A database with everything that Placement remembers. Calls end at their deadline at the latest.
 pub trait Ledger: Send + Sync + 'static {
     /// Decides and does one write in one transaction, and answers after its commit.
-    fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, Trouble>>;
+    fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, RequestError>>;
 
     /// All providers, as new as everything that had committed when this was called.
-    fn model(&self, until: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>>;
+    fn model(&self, until: Instant) -> BoxFuture<'_, Result<Arc<Model>, RequestError>>;
 
     /// A consumer and its allocations; `None` when it has none.
-    fn consumer<'a>(&'a self, key: &'a Key, until: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>>;
+    fn consumer<'a>(
+        &'a self,
+        key: &'a Key,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<Option<ConsumerRecord>, RequestError>>;
 
-    /// Who has allocations at a provider; `None` when there is no such provider.
+    /// The consumers with allocations at a provider; `None` if there is no such provider.
     fn consumers_at<'a>(
         &'a self,
         provider: &'a Key,
         until: Instant,
-    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, Trouble>>;
+    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, RequestError>>;
 
-    /// GET `/usages`.
-    fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, Trouble>>;
+    fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, RequestError>>;
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// What the status says.
     pub outcome: Outcome,
     /// The provider that the command names, as it is after the commit; `None` when it names none or deleted it.
     pub provider: Option<Arc<ProviderState>>,
-    /// Consumers whose project and user were replaced by nobody.
+    /// Consumers whose project and user were replaced although the request named none.
     pub disowned: Vec<Key>,
 }
 
 /// A consumer as GET `/allocations/{consumer}` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumerRecord {
-    /// Its generation.
     pub generation: i64,
-    /// Its project.
     pub project: String,
-    /// Its user.
     pub user: String,
-    /// Its type, if set.
     pub kind: Option<String>,
     /// By provider in the order of creation: its generation, and amounts.
     pub allocations: Vec<(Key, i64, BTreeMap<ClassName, u64>)>,
-    /// The newest time of its allocations.
     pub modified: jiff::Timestamp,
 }
 
-/// What GET `/resource_providers/{uuid}/allocations` shows.
+/// The content of GET `/resource_providers/{uuid}/allocations`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderAllocations {
-    /// The generation of the provider.
     pub generation: i64,
     /// By consumer: its generation, and amounts at this provider.
     pub consumers: BTreeMap<Key, (i64, BTreeMap<ClassName, u64>)>,
@@ -87,41 +83,33 @@ pub struct ProviderAllocations {
     pub modified: Option<jiff::Timestamp>,
 }
 
-/// Whose usage, document 51 section 10.
+/// The project, user and type whose usage is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageQuestion {
-    /// Of this project.
     pub project: String,
-    /// And of this user.
     pub user: Option<String>,
-    /// And of this type.
     pub kind: Option<KindFilter>,
 }
 
 /// `consumer_type` of GET `/usages`, `all` excepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KindFilter {
-    /// Without a type.
     Unset,
-    /// Of this type.
     Is(String),
 }
 
-/// What the consumers of one type have together.
+/// The total of the consumers of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Usage {
     /// The type; `None`: unset.
     pub kind: Option<String>,
-    /// How many consumers.
     pub consumers: u64,
-    /// Sums by class.
     pub resources: BTreeMap<ClassName, u64>,
 }
 
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Trouble {
-    /// The request is refused; nothing was changed.
+pub enum RequestError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The ledger cannot do it now; whether a write was done is known: it was not. 503 with `Retry-After`.

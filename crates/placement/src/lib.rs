@@ -1,5 +1,5 @@
-//! The Placement API on its own ledger: protocol, routes and handlers, policies, and the databases that remember. What
-//! a write does and which candidates there are is decided by `berth-placement-model`.
+//! The Placement API on its own ledger: protocol, routes, handlers, policies and databases. `berth-placement-model`
+//! decides writes and candidates.
 
 mod answer;
 pub mod api;

@@ -1,5 +1,5 @@
-//! What happens around every request: names, CORS, authentication, microversion, content headers, routing, the handler, and the
-//! headers of the answer. The order decides which of several faults is told.
+//! The pipeline around every request: request id, CORS, authentication, microversion, content headers, routing, the
+//! handler, and the headers of the answer. The order decides which error is reported.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -21,25 +21,24 @@ use crate::api::Api;
 use crate::handlers;
 use crate::handlers::call::Call;
 use crate::policy::Target;
+use crate::protocol::api_error::{ApiError, ErrorContext};
 use crate::protocol::authentication::{Caller, Unknown};
 use crate::protocol::names::{self, RequestId};
-use crate::protocol::problem::{Problem, Told};
 use crate::protocol::{accept, body, content, microversion, target};
 use crate::route::{self, Destination, Endpoint, Media, PATHS, Route};
 
 impl Api {
-    /// The API as a router. It routes by itself; the paths are named here for metrics only.
+    /// The API as a router. The API routes by itself; the paths are listed here for metrics only.
     pub fn router(self) -> Router {
         let named = PATHS.iter().fold(Router::new(), |router, (_, path)| router.route(path, any(serve)));
         named.fallback(serve).with_state(Arc::new(self))
     }
 }
 
-/// Answers a request.
 async fn serve(State(api): State<Arc<Api>>, request: Request) -> Response {
     let id = RequestId::random();
     let (parts, body) = request.into_parts();
-    tracing::debug!(request.id = %id, request.given = names::given(&parts.headers), "request of the Placement API");
+    tracing::debug!(request_id = %id, request_id_of_client = names::given(&parts.headers), "placement request");
     if let Some(preflight) = api.cors.as_ref().and_then(|cors| cors.preflight(&parts.method, &parts.headers)) {
         return named(preflight, &id);
     }
@@ -49,10 +48,10 @@ async fn serve(State(api): State<Arc<Api>>, request: Request) -> Response {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if let Some(version) = version {
-        mark(&mut response, version);
+        add_version_headers(&mut response, version);
     }
     if let Some(cors) = &api.cors {
-        cors.mark(&parts.headers, &mut response);
+        cors.add_headers(&parts.headers, &mut response);
     }
     named(response, &id)
 }
@@ -67,64 +66,65 @@ async fn answered(
     let until = Instant::now() + api.bounds.deadline;
     let mut version = None;
     // Clients and pages of other sites must be able to read also that something is broken.
-    let done = AssertUnwindSafe(done(api, parts, body, until, &mut version)).catch_unwind();
+    let done = AssertUnwindSafe(handle_within_deadline(api, parts, body, until, &mut version)).catch_unwind();
     let done = timeout_at(until + api.bounds.grace, done).await;
-    let late = || Problem::unavailable(format!("no answer within {} s", api.bounds.deadline.as_secs()));
-    let done = done.map_err(|_| late()).and_then(|done| done.unwrap_or_else(|_| Err(broken(id))));
+    let late = || ApiError::unavailable(format!("no answer within {} s", api.bounds.deadline.as_secs()));
+    let done = done.map_err(|_| late()).and_then(|done| done.unwrap_or_else(|_| Err(internal_error(id))));
     let response = match done {
         Ok(answer) => answer.response(version.unwrap_or(Version::OLDEST), api.clock.now()),
-        Err(problem) => problem.answer(&Told { id, headers: &parts.headers, method: parts.method.as_str(), version }),
+        Err(error) => {
+            error.answer(&ErrorContext { id, headers: &parts.headers, method: parts.method.as_str(), version })
+        }
     };
     (version, response)
 }
 
-/// What is told of a handler that fell over; why is in the log, which the panic has written.
-fn broken(id: &RequestId) -> Problem {
-    tracing::error!(request.id = %id, "a defect: a request of the Placement API was not answered by its handler");
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of the server; its log has this request id")
+/// The response for a handler that panicked; the panic itself has written the cause to the log.
+fn internal_error(id: &RequestId) -> ApiError {
+    tracing::error!(request_id = %id, "a defect: a placement request was not answered by its handler");
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of the server; its log has this request id")
 }
 
-async fn done(
+async fn handle_within_deadline(
     api: &Arc<Api>,
     parts: &Parts,
     body: &mut Option<Body>,
     until: Instant,
     known: &mut Option<Version>,
-) -> Result<Answer, Problem> {
+) -> Result<Answer, ApiError> {
     let caller = caller(api, parts, until).await?;
     let version = microversion::version(&parts.headers)?;
     *known = Some(version);
     content::check(&parts.headers)?;
     let long = parts.uri.path().len() + parts.uri.query().map_or(0, str::len) > api.bounds.target;
     if long {
-        return Err(Problem::new(StatusCode::URI_TOO_LONG, "use fewer or shorter parameters"));
+        return Err(ApiError::new(StatusCode::URI_TOO_LONG, "use fewer or shorter parameters"));
     }
     let Destination { endpoint, key, name } = route::find(&parts.method, parts.uri.path())?;
-    before(endpoint, version, parts)?;
+    check_before_body(endpoint, version, parts)?;
     let query = query(endpoint, parts)?;
     allowed(api, endpoint, &caller, &query)?;
     let body = match body.take_if(|_| has_body(endpoint, version)) {
         Some(body) => Some(body::read(api, &parts.headers, body, until).await?),
         None => None,
     };
-    let _turn = api.turn(until).await?;
+    let _turn = api.acquire_permit(until).await?;
     let call = Call { key, name, query, version, body, until, base: base(parts) };
     handlers::handle(api, endpoint.action, &call).await
 }
 
-/// Who calls; the root is for everybody.
-async fn caller(api: &Api, parts: &Parts, until: Instant) -> Result<Caller, Problem> {
+async fn caller(api: &Api, parts: &Parts, until: Instant) -> Result<Caller, ApiError> {
     if matches!(parts.uri.path(), "" | "/") {
         return Ok(Caller::default());
     }
     api.authentication.caller(&parts.headers, until).await.map_err(|unknown| match unknown {
-        Unknown::Unauthorized => Problem::new(StatusCode::UNAUTHORIZED, ""),
-        Unknown::Unavailable(cause) => Problem::unavailable(cause),
+        Unknown::Unauthorized => ApiError::new(StatusCode::UNAUTHORIZED, ""),
+        Unknown::Unavailable(cause) => ApiError::unavailable(cause),
     })
 }
 
-/// The version gate and the media types. Aggregates look at media types first.
-fn before(endpoint: &Endpoint, version: Version, parts: &Parts) -> Result<(), Problem> {
+/// The version gate and the media types. Aggregates check media types first.
+fn check_before_body(endpoint: &Endpoint, version: Version, parts: &Parts) -> Result<(), ApiError> {
     if endpoint.route == Route::Aggregates {
         media(endpoint, version, parts)?;
     }
@@ -132,17 +132,17 @@ fn before(endpoint: &Endpoint, version: Version, parts: &Parts) -> Result<(), Pr
         // DELETE of all inventories is an old path with a new method.
         let old_path = endpoint.route == Route::Inventories;
         let status = if old_path { StatusCode::METHOD_NOT_ALLOWED } else { StatusCode::NOT_FOUND };
-        return Err(Problem::new(status, ""));
+        return Err(ApiError::new(status, ""));
     }
     media(endpoint, version, parts)
 }
 
-fn media(endpoint: &Endpoint, version: Version, parts: &Parts) -> Result<(), Problem> {
+fn media(endpoint: &Endpoint, version: Version, parts: &Parts) -> Result<(), ApiError> {
     if has_body(endpoint, version) {
         return content::require_json(&parts.headers);
     }
     if endpoint.media == Media::Answer && !accept::takes_json(&parts.headers) {
-        return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, "Only application/json is provided"));
+        return Err(ApiError::new(StatusCode::NOT_ACCEPTABLE, "Only application/json is provided"));
     }
     Ok(())
 }
@@ -155,14 +155,13 @@ fn has_body(endpoint: &Endpoint, version: Version) -> bool {
     }
 }
 
-/// The parameters, on paths that have any.
-fn query(endpoint: &Endpoint, parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
+fn query(endpoint: &Endpoint, parts: &Parts) -> Result<Vec<(String, String)>, ApiError> {
     let asks = matches!(endpoint.route, Route::Providers | Route::Traits | Route::Usages | Route::Candidates);
     if asks { target::parameters(parts.uri.query().unwrap_or_default()) } else { Ok(Vec::new()) }
 }
 
 /// The policy; GET `/usages` is about the project of the query, everything else about the caller's own.
-fn allowed(api: &Api, endpoint: &Endpoint, caller: &Caller, query: &[(String, String)]) -> Result<(), Problem> {
+fn allowed(api: &Api, endpoint: &Endpoint, caller: &Caller, query: &[(String, String)]) -> Result<(), ApiError> {
     let Some(rule) = endpoint.rule else { return Ok(()) };
     let target = if endpoint.route == Route::Usages {
         let project = query.iter().rev().find(|(name, _)| name == "project_id").map(|(_, value)| value.as_str());
@@ -170,11 +169,11 @@ fn allowed(api: &Api, endpoint: &Endpoint, caller: &Caller, query: &[(String, St
     } else {
         Target { project: caller.project.as_deref(), user: Some(&caller.user) }
     };
-    let judged = api.policies.judge(rule, caller, &target);
-    judged.map_err(|no| Problem::new(StatusCode::FORBIDDEN, no.to_string()))
+    let checked = api.policies.authorize(rule, caller, &target);
+    checked.map_err(|no| ApiError::new(StatusCode::FORBIDDEN, no.to_string()))
 }
 
-/// What URLs of this server begin with, as the client knows it.
+/// The prefix of the URLs of this server, as the client knows it.
 fn base(parts: &Parts) -> String {
     let scheme = parts.uri.scheme_str().unwrap_or("http");
     let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
@@ -183,7 +182,7 @@ fn base(parts: &Parts) -> String {
 }
 
 /// Headers of every answer for which there is a version.
-fn mark(response: &mut Response, version: Version) {
+fn add_version_headers(response: &mut Response, version: Version) {
     let headers = response.headers_mut();
     headers.append(VARY, HeaderValue::from_static("openstack-api-version"));
     if let Some(value) = microversion::to_header(version) {

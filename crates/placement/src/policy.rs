@@ -1,5 +1,4 @@
-//! Who may do what: the rules of Placement with their defaults, changed by a policy file of oslo.policy. It decides yes
-//! or no for a caller; who the caller is is up to `protocol::authentication`.
+//! Authorization: the rules of Placement with their defaults, changed by a policy file of oslo.policy.
 
 mod check;
 pub mod rules;
@@ -13,7 +12,7 @@ use check::Check;
 
 pub use check::Target;
 
-/// All rules, ready to be asked.
+/// All parsed rules.
 #[derive(Debug, Clone)]
 pub struct Policies {
     rules: BTreeMap<String, Check>,
@@ -22,7 +21,6 @@ pub struct Policies {
 /// Why a caller may not; 403 with this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
-    /// The rule says no.
     #[error("Policy does not allow {0} to be performed.")]
     Rule(&'static str),
     /// The rule is not for tokens of the whole system.
@@ -38,7 +36,7 @@ impl Policies {
         Self { rules: rules.collect() }
     }
 
-    /// The same with what a policy file says instead.
+    /// The same with the rules of a policy file in place of the defaults.
     pub fn with_file(mut self, text: &str) -> Result<Self, PolicyError> {
         self.rules.extend(read(text)?);
         refuse_circles(&self.rules)?;
@@ -46,7 +44,7 @@ impl Policies {
     }
 
     /// Whether the caller may, with regard to `target`.
-    pub fn judge(&self, rule: &'static str, caller: &Caller, target: &Target<'_>) -> Result<(), Forbidden> {
+    pub fn authorize(&self, rule: &'static str, caller: &Caller, target: &Target<'_>) -> Result<(), Forbidden> {
         if caller.of_system {
             return Err(Forbidden::Scope(rule));
         }
@@ -58,29 +56,21 @@ impl Policies {
     }
 }
 
-// Reads a policy file. It decides what a file that cannot be used is told, and that unknown names are only warned of: other
-// rules may refer to them.
+// Reads a policy file and reports why it is invalid. Unknown names only cause warnings, because other rules may refer
+// to them.
 
 /// Why a policy file cannot be used.
 #[derive(Debug, Error)]
 pub enum PolicyError {
     /// It is neither YAML nor JSON, or no map of texts.
-    #[error("the policy file is no map of rule names to rules in YAML or JSON: {0}")]
+    #[error("the policy file is not a map of rule names to rules in YAML or JSON: {0}")]
     Form(String),
-    /// A rule cannot be read.
     #[error("rule {name:?} of the policy file cannot be read: {cause}")]
-    Rule {
-        /// Its name.
-        name: String,
-        /// What is wrong.
-        cause: RuleError,
-    },
-    /// Rules refer to each other.
+    Rule { name: String, cause: RuleError },
     #[error("rule {0:?} of the policy file refers to itself, maybe through others; break the circle")]
     Circle(String),
 }
 
-/// The rules of a file.
 pub fn read(text: &str) -> Result<BTreeMap<String, Check>, PolicyError> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(BTreeMap::new());
@@ -93,7 +83,7 @@ pub fn read(text: &str) -> Result<BTreeMap<String, Check>, PolicyError> {
     };
     let read: BTreeMap<String, Check> = texts.into_iter().map(rule).collect::<Result<_, _>>()?;
     for name in unknown(&read) {
-        tracing::warn!(rule = name, "the policy file has a rule that nothing asks for");
+        tracing::warn!(rule = name, "policy file has an unknown rule");
     }
     Ok(read)
 }
@@ -105,7 +95,6 @@ fn unknown(read: &BTreeMap<String, Check>) -> Vec<&str> {
     read.keys().map(String::as_str).filter(|name| !known(name)).collect()
 }
 
-/// Rules that this one refers to.
 fn references(check: &Check) -> Vec<&str> {
     match check {
         Check::Rule(name) => vec![name],
@@ -115,9 +104,9 @@ fn references(check: &Check) -> Vec<&str> {
     }
 }
 
-/// A rule that refers to itself could not be judged.
+/// A rule that refers to itself could not be checked.
 pub fn refuse_circles(rules: &BTreeMap<String, Check>) -> Result<(), PolicyError> {
-    // A rule is settled once all that it refers to is: what is left over goes round in circles.
+    // A rule is resolved once all rules that it refers to are; the remaining rules refer to each other in a circle.
     let mut left: BTreeMap<&str, Vec<&str>> =
         rules.iter().map(|(name, check)| (name.as_str(), references(check))).collect();
     loop {
@@ -133,32 +122,27 @@ pub fn refuse_circles(rules: &BTreeMap<String, Check>) -> Result<(), PolicyError
 // Reads one rule of oslo.policy: `role:`, `rule:`, comparisons, `and`, `or`, `not`, parentheses, `@` and `!`. It decides that
 // `not` binds before `and`, and `and` before `or`.
 
-/// Deeper parentheses are refused.
 const MOST_NESTED: usize = 32;
 
 /// Why a rule cannot be read.
 #[derive(Debug, Error)]
 pub enum RuleError {
-    /// A word stands where the rule should end.
+    /// There is another word after the end of the rule.
     #[error("{0:?} is not expected here")]
     Unexpected(String),
-    /// There are too many parentheses.
     #[error("more than {MOST_NESTED} parentheses in each other")]
     TooDeep,
-    /// A parenthesis stays open.
     #[error("a closing parenthesis is missing")]
     Open,
-    /// The rule ends too early.
     #[error("something is missing at the end")]
     Cut,
-    /// A word is no check.
-    #[error("{0:?} is no check; write role:, rule:, project_id:%(project_id)s, @ or !")]
+    #[error("{0:?} is not a check; write role:, rule:, project_id:%(project_id)s, @ or !")]
     NoCheck(String),
 }
 
-/// The rule, or what is wrong with it.
+/// The parsed rule, or its error.
 pub fn parse(text: &str) -> Result<Check, RuleError> {
-    let words = words(text);
+    let words = split_words(text);
     if words.is_empty() {
         return Ok(Check::Always);
     }
@@ -170,8 +154,8 @@ pub fn parse(text: &str) -> Result<Check, RuleError> {
     }
 }
 
-/// Parentheses stand at the edges of words only: `%(project_id)s` is one word.
-fn words(text: &str) -> Vec<&str> {
+/// Parentheses are only at the edges of words: `%(project_id)s` is one word.
+fn split_words(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     for word in text.split_whitespace() {
         let inner = word.trim_start_matches('(');
@@ -195,7 +179,7 @@ impl Reader<'_> {
         while self.takes("or") {
             checks.push(self.all()?);
         }
-        Ok(one_or(checks, Check::Any))
+        Ok(combine_checks(checks, Check::Any))
     }
 
     fn all(&mut self) -> Result<Check, RuleError> {
@@ -203,7 +187,7 @@ impl Reader<'_> {
         while self.takes("and") {
             checks.push(self.single()?);
         }
-        Ok(one_or(checks, Check::All))
+        Ok(combine_checks(checks, Check::All))
     }
 
     fn single(&mut self) -> Result<Check, RuleError> {
@@ -247,7 +231,7 @@ impl Reader<'_> {
     }
 }
 
-fn one_or(mut checks: Vec<Check>, many: fn(Vec<Check>) -> Check) -> Check {
+fn combine_checks(mut checks: Vec<Check>, many: fn(Vec<Check>) -> Check) -> Check {
     match checks.pop() {
         Some(only) if checks.is_empty() => only,
         last => many(checks.into_iter().chain(last).collect()),
@@ -266,11 +250,11 @@ mod tests {
     }
 
     fn may(policies: &Policies, rule: &'static str, roles: &str, of: Option<&str>) -> bool {
-        policies.judge(rule, &caller(roles, "p"), &Target { project: of, user: Some("u") }).is_ok()
+        policies.authorize(rule, &caller(roles, "p"), &Target { project: of, user: Some("u") }).is_ok()
     }
 
     #[test]
-    fn document_51_section_1_8_new_defaults() {
+    fn the_default_policy_has_reader_and_service_roles() {
         let policies = Policies::defaults(true);
         for (roles, list, reshape, usages) in [
             ("admin,member,reader", true, false, true),
@@ -288,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_1_8_old_defaults_let_admin_do_everything() {
+    fn old_defaults_let_admin_do_everything() {
         let policies = Policies::defaults(false);
         assert!(rules::ENDPOINT_RULES.iter().all(|rule| may(&policies, rule, "Admin", None)));
         assert!(!may(&policies, rules::PROVIDERS_LIST, "reader", Some("p")));
@@ -296,18 +280,18 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_1_8_texts() {
+    fn refusals_name_the_rule() {
         let policies = Policies::defaults(false);
         let target = Target::default();
-        let no = policies.judge(rules::RESHAPE, &caller("reader", "p"), &target).unwrap_err();
+        let no = policies.authorize(rules::RESHAPE, &caller("reader", "p"), &target).unwrap_err();
         assert_eq!(no.to_string(), "Policy does not allow placement:reshaper:reshape to be performed.");
         let system = Caller { of_system: true, ..caller("admin", "p") };
-        let no = policies.judge(rules::RESHAPE, &system, &target).unwrap_err();
+        let no = policies.authorize(rules::RESHAPE, &system, &target).unwrap_err();
         assert_eq!(no.to_string(), "placement:reshaper:reshape");
     }
 
     #[test]
-    fn a_policy_file_says_it_anew() {
+    fn a_policy_file_reports_it_anew() {
         let file = "placement:reshaper:reshape: '@'\n'placement:usages': 'user_id:%(user_id)s and not role:bad'\nadmin_or_service_api: rule:mine\nmine: (role:a or role:b) and role:c\n";
         let policies = Policies::defaults(true).with_file(file).unwrap();
         assert!(may(&policies, rules::RESHAPE, "", None));
@@ -322,8 +306,8 @@ mod tests {
     #[test]
     fn files_that_cannot_be_used_say_why() {
         for (text, expected) in [
-            ("- a\n- b", "no map of rule names"),
-            ("a: [b]", "no map of rule names"),
+            ("- a\n- b", "is not a map of rule names"),
+            ("a: [b]", "is not a map of rule names"),
             ("a: role:x or", "rule \"a\" of the policy file cannot be read: something is missing"),
             ("a: rule:b\nb: rule:c or role:x\nc: not rule:a", "refers to itself"),
             (
@@ -331,8 +315,8 @@ mod tests {
                 "refers to itself",
             ),
         ] {
-            let told = Policies::defaults(true).with_file(text).unwrap_err().to_string();
-            assert!(told.contains(expected), "{text}: {told}");
+            let reported = Policies::defaults(true).with_file(text).unwrap_err().to_string();
+            assert!(reported.contains(expected), "{text}: {reported}");
         }
         for text in ["", "# nothing\n", "{}"] {
             Policies::defaults(true).with_file(text).unwrap();
@@ -366,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_told() {
+    fn what_is_no_rule_is_reported() {
         for bad in ["role:a or", "(role:a", "role:a)", "and", "admin", "role:a role:b", "http://x/y"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

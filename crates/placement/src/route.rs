@@ -1,5 +1,4 @@
-//! Paths, methods and what stands before every endpoint: from which version it is there, whose media types are looked
-//! at and which rule it needs. It decides 404 and 405; what an endpoint does is in `handlers`.
+//! Paths and methods, and the checks before each endpoint: microversion, media type and rule. It answers 404 and 405.
 
 mod endpoints;
 mod paths;
@@ -9,13 +8,12 @@ use axum::http::{Method, StatusCode};
 pub use endpoints::{Action, ENDPOINTS, Endpoint, Media};
 pub use paths::{PATHS, Route};
 
-use crate::protocol::problem::Problem;
+use crate::protocol::api_error::ApiError;
 use crate::protocol::target::path_item;
 
 /// Where a request goes: an endpoint and the items of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
-    /// The endpoint.
     pub endpoint: &'static Endpoint,
     /// The first item in braces, else empty.
     pub key: String,
@@ -23,24 +21,24 @@ pub struct Destination {
     pub name: String,
 }
 
-/// Finds the endpoint. The method is looked at before anything else of it.
-pub fn find(method: &Method, path: &str) -> Result<Destination, Problem> {
+/// Finds the endpoint. The method is checked first.
+pub fn find(method: &Method, path: &str) -> Result<Destination, ApiError> {
     let found = PATHS.iter().find_map(|(route, pattern)| Some((*route, items(pattern, path)?)));
-    let Some((route, items)) = found else { return Err(Problem::not_found("")) };
+    let Some((route, items)) = found else { return Err(ApiError::not_found("")) };
     let mut items = items.into_iter();
     let (key, name) = (items.next().unwrap_or_default(), items.next().unwrap_or_default());
     let endpoint = ENDPOINTS.iter().find(|endpoint| endpoint.route == route && method.as_str() == endpoint.method);
     endpoint.map(|endpoint| Destination { endpoint, key, name }).ok_or_else(|| wrong_method(route))
 }
 
-fn wrong_method(route: Route) -> Problem {
+fn wrong_method(route: Route) -> ApiError {
     let methods = ENDPOINTS.iter().filter(|endpoint| endpoint.route == route).map(|endpoint| endpoint.method);
     let text = "The method specified is not allowed for this resource.";
     let allow = Some(methods.collect::<Vec<_>>().join(", "));
-    Problem { allow, ..Problem::new(StatusCode::METHOD_NOT_ALLOWED, text) }
+    ApiError { allow, ..ApiError::new(StatusCode::METHOD_NOT_ALLOWED, text) }
 }
 
-/// The items of a path that stand where the pattern has braces, if the path is like it.
+/// The items of a path in place of the braces of the pattern, if the path matches.
 fn items(pattern: &str, path: &str) -> Option<Vec<String>> {
     let mut items = Vec::new();
     let mut raw = if path.is_empty() { "/" } else { path }.split('/');
@@ -59,20 +57,20 @@ fn items(pattern: &str, path: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn told(method: &Method, path: &str) -> (u16, Option<String>) {
-        find(method, path).map_or_else(|problem| (problem.status.as_u16(), problem.allow), |_| (200, None))
+    fn reported(method: &Method, path: &str) -> (u16, Option<String>) {
+        find(method, path).map_or_else(|error| (error.status.as_u16(), error.allow), |_| (200, None))
     }
 
     #[test]
-    fn document_51_section_1_6_paths_and_methods() {
+    fn paths_and_methods() {
         for path in ["", "/", "/resource_providers/x/inventories/VCPU", "/traits/a", "/usages", "/allocations/anything"]
         {
-            assert_eq!(told(&Method::GET, path).0, 200, "{path}");
+            assert_eq!(reported(&Method::GET, path).0, 200, "{path}");
         }
         for path in
             ["/nope", "/resource_providers/", "/resource_providers/x/cows", "/traits/a/b", "//", "/traits/%ff", "*"]
         {
-            assert_eq!(told(&Method::GET, path), (404, None), "{path}");
+            assert_eq!(reported(&Method::GET, path), (404, None), "{path}");
         }
         for (method, path, allow) in [
             (Method::POST, "/resource_providers/x", "GET, DELETE, PUT"),
@@ -83,7 +81,7 @@ mod tests {
             (Method::DELETE, "/resource_providers/x/aggregates", "GET, PUT"),
             (Method::GET, "/allocations", "POST"),
         ] {
-            assert_eq!(told(&method, path), (405, Some(allow.to_owned())), "{path}");
+            assert_eq!(reported(&method, path), (405, Some(allow.to_owned())), "{path}");
         }
     }
 

@@ -1,5 +1,4 @@
-//! Schemas of bodies and queries, as values: what document 51 section 1.7 says of JSON Schema and no more. It decides what
-//! can be asked of a value; how a violation is told is in `complaint`, the schemas themselves are in [`crate::bodies`].
+//! Schemas of bodies and queries as values: the part of JSON Schema that Placement uses.
 
 mod check;
 mod pattern;
@@ -9,41 +8,32 @@ use strum::IntoStaticStr;
 pub use check::check;
 pub use pattern::Pattern;
 
-/// What a value must be like. Each constraint looks only at values of its own type.
+/// The constraints of a value. Each constraint applies only to values of its own type.
 #[derive(Debug, Clone, Default)]
 pub struct Schema {
     /// One of these types; empty: any.
     types: Vec<Type>,
-    /// Members by name.
     properties: Vec<(&'static str, Schema)>,
-    /// Members by pattern.
     patterns: Vec<(Pattern, Schema)>,
     /// Members that must be there.
     required: Vec<&'static str>,
-    /// What becomes of other members.
     others: Others,
-    /// Every element.
     items: Option<Box<Schema>>,
-    /// Whether elements are different.
     unique: bool,
     minimum: Option<i128>,
     maximum: Option<Maximum>,
     /// The least number of characters, elements or members; 1 is the only one in use.
     nonempty: bool,
-    /// The most characters.
     longest: Option<usize>,
     pattern: Option<Pattern>,
-    /// A UUID in any spelling.
     uuid: bool,
 }
 
 /// Members that a schema does not name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Others {
-    /// They may be there.
     #[default]
     Ignored,
-    /// They may not.
     Refused,
 }
 
@@ -83,27 +73,22 @@ impl Schema {
         Self { others: Others::Refused, ..Self::of(Type::Object) }
     }
 
-    /// An array of such elements.
     pub fn array(items: Self) -> Self {
         Self { items: Some(Box::new(items)), ..Self::of(Type::Array) }
     }
 
-    /// A string.
     pub fn text() -> Self {
         Self::of(Type::Text)
     }
 
-    /// An integer.
     pub fn integer() -> Self {
         Self::of(Type::Integer)
     }
 
-    /// A number.
     pub fn number() -> Self {
         Self::of(Type::Number)
     }
 
-    /// A string that is a UUID.
     pub fn uuid() -> Self {
         Self { uuid: true, ..Self::text() }
     }
@@ -115,40 +100,35 @@ impl Schema {
         self
     }
 
-    /// With this member, if it wants.
     #[must_use]
     pub fn with(mut self, name: &'static str, schema: Self) -> Self {
         self.properties.push((name, schema));
         self
     }
 
-    /// With this member.
     #[must_use]
     pub fn requires(mut self, name: &'static str, schema: Self) -> Self {
         self.required.push(name);
         self.with(name, schema)
     }
 
-    /// With members whose names match.
     #[must_use]
     pub fn matching(mut self, pattern: Pattern, schema: Self) -> Self {
         self.patterns.push((pattern, schema));
         self
     }
 
-    /// Other members may be there, and are not looked at.
+    /// Other members are ignored.
     #[must_use]
     pub fn open(self) -> Self {
         Self { others: Others::Ignored, ..self }
     }
 
-    /// At least one character, element or member.
     #[must_use]
     pub fn nonempty(self) -> Self {
         Self { nonempty: true, ..self }
     }
 
-    /// At most so many characters.
     #[must_use]
     pub fn up_to(self, characters: usize) -> Self {
         Self { longest: Some(characters), ..self }
@@ -160,7 +140,6 @@ impl Schema {
         Self { unique: true, ..self }
     }
 
-    /// At least.
     #[must_use]
     pub fn at_least(self, minimum: i128) -> Self {
         Self { minimum: Some(minimum), ..self }
@@ -172,7 +151,6 @@ impl Schema {
         Self { maximum: Some(Maximum { value, text }), ..self }
     }
 
-    /// A string of this form.
     #[must_use]
     pub fn like(self, pattern: Pattern) -> Self {
         Self { pattern: Some(pattern), ..self }

@@ -1,5 +1,4 @@
-//! One server process around a ledger: listeners, readiness, metrics and a bounded end. It decides in which order these
-//! begin and end; what is served is a [`Api`], what remembers is a ledger.
+//! A server process around a ledger: listeners, readiness, metrics and a bounded end.
 
 mod database;
 
@@ -32,21 +31,17 @@ use crate::{Api, GenerationOptions, Policies};
 
 pub use database::Database;
 
-/// Everything that a server is told.
+/// The settings of a server.
 pub struct Settings {
-    /// Where the API is served.
     pub listen: Address,
     /// Where `/healthz`, `/readyz`, `/metrics` and `/check` are served, if anywhere.
     pub metrics_listen: Option<Address>,
-    /// What remembers.
     pub database: Database,
-    /// How callers prove who they are; `None`: everybody may do everything.
+    /// How callers authenticate; `None`: all callers have all rights.
     pub authentication: Option<Arc<dyn Authentication>>,
-    /// Who may do what.
     pub policies: Policies,
     /// Which pages of other sites may use the API.
     pub cors: Option<Cors>,
-    /// How candidates are generated.
     pub generation: GenerationOptions,
     /// Whether the order of hosts in them is drawn for each query.
     pub randomize: bool,
@@ -55,17 +50,13 @@ pub struct Settings {
 /// Why a server does not start or go on.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// A listener.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// Metrics.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// The ledger has ended by itself.
-    #[error("the ledger has ended; the log says why, and the process stops so that it is started again")]
+    #[error("the ledger has ended; the log has the cause, and the process stops so that it is started again")]
     Ended,
 }
 
@@ -76,7 +67,7 @@ pub fn metrics(registry: &Metrics) -> Result<(), MetricsError> {
     register(registry, &Watched::default()).map(drop)
 }
 
-/// Serves until `stop` is cancelled; what was accepted by then is finished.
+/// Serves until `stop` is cancelled; accepted requests are finished.
 pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToken) -> Result<(), ServeError> {
     let (http, counted) = (HttpMetrics::register(&registry)?, LedgerMetrics::register(&registry)?);
     let watched = Watched::default();
@@ -88,7 +79,7 @@ pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToke
         None => None,
         Some(address) => {
             let listener = address.listen().await?;
-            tracing::info!(address = %local(address, &listener), "probes and metrics are served");
+            tracing::info!(address = %local(address, &listener), "serving probes and metrics");
             let routes = health::router(Readiness::new(), ready.clone())
                 .merge(berth_http::metrics::router(registry))
                 .merge(router(watched.clone()));
@@ -99,7 +90,7 @@ pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToke
     let outcome = serve_api(settings, &http, counted, (watched, component), stop).await;
     side_stop.cancel();
     if let Some(side) = side {
-        // It has nothing that would have to be finished.
+        // It has no work that must be finished.
         let _ = side.await;
     }
     outcome
@@ -119,17 +110,17 @@ async fn serve_api(
     let authentication = authentication.unwrap_or_else(|| Arc::new(Off));
     let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors);
     let api = api.with_generation(generation).with_seeds(randomize.then(Seeds::random));
-    // The API bounds bodies and answers itself, with words of its own, and then what it skips; what it has accepted it may
-    // finish.
+    // The API bounds bodies and responses with its own errors; the deadline of the HTTP stack is longer, so that
+    // accepted requests can finish.
     let longest = api.bounds().deadline + 3 * api.bounds().grace;
     let limits = Limits { answer: longest, drain: longest, ..Limits::default() }.with_body(api.bounds().body);
     let router = api.router();
     let server = Server::new("placement").with_metrics(http).with_limits(limits);
-    tracing::info!(address = %local(&listen, &listener), database = %database, "the Placement API is served");
+    tracing::info!(address = %local(&listen, &listener), database = %database, "serving the Placement API");
     let outcome = tokio::select! {
         end = server.serve(listener, router, stop) => end.map_err(ServeError::from),
         () = ledger.ended() => Err(ServeError::Ended),
-        never = tell(ledger.as_ref(), &component) => match never {},
+        never = report_impediment(ledger.as_ref(), &component) => match never {},
     };
     component.not_ready("ending");
     ledger.close().await;
@@ -142,8 +133,8 @@ fn local(address: &Address, listener: &tokio::net::TcpListener) -> Address {
     Address { port, ..address.clone() }
 }
 
-// What is told about a running ledger: readiness, metrics, and the comparison of model and database. It decides how often
-// it is looked at, and that one comparison runs at a time.
+// Observes a running ledger: readiness, metrics, and the comparison of model and database. It determines how often
+// these are read, and runs one comparison at a time.
 
 /// `berth_placement_model_age_seconds`.
 pub const AGE: Metric = Metric {
@@ -152,7 +143,6 @@ pub const AGE: Metric = Metric {
     labels: &[],
     help: "Seconds since the database last said what is new; 0 with SQLite. No series while the model is built.",
 };
-/// `berth_placement_model_providers`.
 pub const PROVIDERS: Metric = Metric {
     name: "berth_placement_model_providers",
     kind: Kind::Gauge,
@@ -160,12 +150,11 @@ pub const PROVIDERS: Metric = Metric {
     help: "Resource providers in the model. No series while it is built.",
 };
 
-/// `berth_auth_disabled`.
 pub const AUTH_DISABLED: Metric = Metric {
     name: "berth_auth_disabled",
     kind: Kind::Gauge,
     labels: &[],
-    help: "1 if everybody who reaches the API may do everything, else 0.",
+    help: "1 if every client of the API has all rights, else 0.",
 };
 
 const EVERY: Duration = Duration::from_millis(200);
@@ -180,14 +169,13 @@ struct Watched {
 }
 
 impl Watched {
-    /// From now on it is there.
     pub fn set(&self, ledger: Arc<dyn Operated>) {
         // It is opened once.
         let _ = self.ledger.set(ledger);
     }
 }
 
-/// Registers what is computed when somebody looks, and the gauge of authentication that is off.
+/// Registers the computed metrics, and the gauge for disabled authentication.
 fn register(registry: &Metrics, watched: &Watched) -> Result<IntGauge, MetricsError> {
     let of = |value: fn(&dyn Operated) -> Option<f64>| {
         let watched = watched.clone();
@@ -207,7 +195,7 @@ fn size(model: &Model) -> f64 {
 }
 
 /// Says in `/readyz` how the ledger is, for ever.
-async fn tell(ledger: &dyn Operated, component: &Component) -> Infallible {
+async fn report_impediment(ledger: &dyn Operated, component: &Component) -> Infallible {
     let mut tick = interval(EVERY);
     loop {
         tick.tick().await;
@@ -218,7 +206,6 @@ async fn tell(ledger: &dyn Operated, component: &Component) -> Infallible {
     }
 }
 
-/// `/check`.
 fn router(watched: Watched) -> Router {
     Router::new().route("/check", get(check).with_state(watched))
 }
@@ -229,6 +216,6 @@ async fn check(State(watched): State<Watched>) -> Response {
     let Ok(_one) = watched.checking.try_lock() else { return unavailable("another comparison runs".to_owned()) };
     match ledger.check(Instant::now() + CHECK).await {
         Ok(differences) => Json(json!({ "differences": differences })).into_response(),
-        Err(trouble) => unavailable(trouble.to_string()),
+        Err(error) => unavailable(error.to_string()),
     }
 }

@@ -1,5 +1,4 @@
-//! What objects look like in answers, by microversion. They decide names and order of members; nothing is looked up
-//! here.
+//! The form of objects in answers, by microversion.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ pub struct Link {
     href: String,
 }
 
-/// A provider; document 51 section 4.
+/// A provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Provider {
     uuid: String,
@@ -39,7 +38,6 @@ pub fn provider(known: Known<'_>, version: Version) -> Provider {
     provider_of(known.uuid(), known.name(), known.generation(), parent, known.root().uuid(), version)
 }
 
-/// A provider as this microversion shows it.
 pub fn provider_of(
     uuid: &Key,
     name: &str,
@@ -75,7 +73,6 @@ fn provider_links(uuid: &str, version: Version) -> Vec<Link> {
     all.into_iter().filter(|(_, since)| version.has(*since)).map(link).collect()
 }
 
-/// The path of a provider.
 pub fn provider_path(uuid: &str) -> String {
     format!("/resource_providers/{uuid}")
 }
@@ -87,17 +84,15 @@ pub struct Class {
     links: [Link; 1],
 }
 
-/// A resource class; document 51 section 6.
 pub fn class(name: &ClassName) -> Class {
     Class { name: name.to_string(), links: [Link { rel: "self", href: class_path(name.as_str()) }] }
 }
 
-/// The path of a class.
 pub fn class_path(name: &str) -> String {
     format!("/resource_classes/{name}")
 }
 
-/// One inventory; document 51 section 5.
+/// One inventory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +105,7 @@ pub struct Record {
     allocation_ratio: f64,
 }
 
-/// An inventory, with the generation of its provider where it stands alone.
+/// An inventory, with the generation of its provider if it is rendered alone.
 pub fn record(inventory: &Inventory, generation: Option<i64>) -> Record {
     Record {
         resource_provider_generation: generation,
@@ -126,9 +121,7 @@ pub fn record(inventory: &Inventory, generation: Option<i64>) -> Record {
 /// All inventories of a provider.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Records {
-    /// The generation.
     pub resource_provider_generation: i64,
-    /// By class.
     pub inventories: BTreeMap<String, Record>,
 }
 
@@ -157,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_4_representation() {
+    fn a_provider_is_shown_with_its_links() {
         let oldest = concat!(
             r#"{"uuid":"u","name":"n","generation":3,"links":[{"rel":"self","href":"/resource_providers/u"},"#,
             r#"{"rel":"inventories","href":"/resource_providers/u/inventories"},"#,

@@ -1,5 +1,5 @@
-//! What `make fuzz TARGET=placement_query`, `placement_body` and `placement_head` try for as long as one likes, tried here with
-//! their seeds and some thousand changes to them.
+//! Runs the seeds of `make fuzz TARGET=placement_query`, `placement_body` and `placement_head`, and some thousand
+//! mutations of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 #[path = "trials/placement_body.rs"]

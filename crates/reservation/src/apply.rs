@@ -1,7 +1,7 @@
-//! Apply: carries out the step that was planned for a slot. Every write can be the last one; the next reconciliation finds what
-//! is left to do.
+//! Apply: carries out the planned step of a slot. The process may end after every write; the next reconciliation finds
+//! the remaining work.
 
-mod braking;
+mod disruption;
 mod verification;
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use berth_core::{HostName, SlotKey};
 use berth_crds::Reservation;
 use berth_crds::conditions::Status;
 use berth_crds::conditions::reservation::{self as texts, Reason};
-use berth_scheduler::{Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest};
+use berth_scheduler::{CommitmentRequest, Placed, Placement, Scheduler, SchedulerError, SlotRequest};
 use kube::Resource;
 use tokio::time::Instant;
 use tracing::{debug, info};
@@ -20,7 +20,7 @@ use tracing::{debug, info};
 use crate::error::Error;
 use crate::plan::Revocation;
 use crate::reconcile::ReservationController;
-use crate::status::{Place, Says, status, unavailable};
+use crate::status::{HostChange, SlotReady, status, unavailable};
 
 impl<S: Scheduler> ReservationController<S> {
     pub(crate) async fn confirm(
@@ -35,17 +35,17 @@ impl<S: Scheduler> ReservationController<S> {
         } else {
             (Reason::ReservationActive, texts::SCHEDULED)
         };
-        let says = Says::new(Status::True, reason, message).at(Place::On(host.into()));
-        self.told.forget(key);
-        self.say(key, object, says).await?;
+        let ready = SlotReady::new(Status::True, reason, message).at(HostChange::On(host.into()));
+        self.reported_since.forget(key);
+        self.write_ready(key, object, ready).await?;
         let left = object.status.as_ref().and_then(|status| status.host.as_deref()).filter(|left| *left != host);
         if let Some(left) = left {
-            self.tell(key, object, EventKind::Normal, "SlotMoved", format!("moved from host {left} to host {host}"));
+            self.publish(key, object, EventKind::Normal, "SlotMoved", format!("moved from host {left} to host {host}"));
         }
         Ok(())
     }
 
-    /// When a host has gone, all slots of the commitment on it lose it in one look, so that they are placed anew
+    /// If a host is gone, all slots of the commitment on it lose it in one reconciliation, so that they are placed
     /// together.
     pub(crate) async fn revoke_all(
         &self,
@@ -64,8 +64,8 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(())
     }
 
-    /// Takes the host away on the facts that were read, then says so. With a host that has gone its VMs are gone, too;
-    /// else they run where they ran, and the slot keeps expecting them.
+    /// Clears the host on the facts that were read, then reports it. If the host is gone, its VMs are gone, too;
+    /// otherwise they still run there, and the slot keeps expecting them.
     async fn revoke(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
         let mut bare = Reservation::clone(object);
         bare.spec.target_host = None;
@@ -78,7 +78,7 @@ impl<S: Scheduler> ReservationController<S> {
         }
     }
 
-    /// Who cleared it, if it was not a person.
+    /// The controller that cleared the host, if it was not a user.
     pub(crate) fn known(&self, key: &ObjectKey, why: Revocation) -> Revocation {
         let eviction = self.evictions.why(key).filter(|_| why == Revocation::Cleared);
         eviction.map_or(why, |eviction| Revocation::Oversubscribed(eviction.host, eviction.excess))
@@ -86,20 +86,20 @@ impl<S: Scheduler> ReservationController<S> {
 
     pub(crate) async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
         let message = why.message();
-        let says = Says::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(Place::Nowhere);
-        self.say(key, object, says).await?;
+        let ready = SlotReady::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(HostChange::Nowhere);
+        self.write_ready(key, object, ready).await?;
         self.evictions.forget(key);
         self.context.metrics.revoked.with_label_values(&[why.cause()]).inc();
         info!(slot = %key.name, reason = message, "slot lost its host");
-        self.tell(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
+        self.publish(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
         Ok(())
     }
 
-    /// Asks the scheduler for a host and writes it, or says why there is none.
-    pub(crate) async fn place(&self, key: &ObjectKey, object: &Arc<Reservation>) -> Result<(), Error> {
+    /// Requests a host from the scheduler and writes it, or reports why there is none.
+    pub(crate) async fn place_slot(&self, key: &ObjectKey, object: &Arc<Reservation>) -> Result<(), Error> {
         let outcome = match self.requests(key, object).await {
             Ok(requests) => self.settle_on(key, object, self.ask(key, requests).await).await,
-            Err(says) => self.say(key, object, says).await,
+            Err(ready) => self.write_ready(key, object, ready).await,
         };
         self.promised.forget(key);
         self.evictions.forget(key);
@@ -117,14 +117,14 @@ impl<S: Scheduler> ReservationController<S> {
             Ok(Placed::Host(host)) => self.target(key, object, &host).await,
             Ok(Placed::Nowhere(shortage)) => self.nowhere(key, object, &shortage.to_string()).await,
             Err(SchedulerError::InDoubt { .. }) => Err(Error::InDoubt),
-            Err(error) => self.say(key, object, self.refreshed(key, unavailable(&error))).await,
+            Err(error) => self.write_ready(key, object, self.refreshed(key, unavailable(&error))).await,
         }
     }
 
     pub(crate) async fn ask(&self, key: &ObjectKey, requests: Vec<SlotRequest>) -> Result<Placed, SchedulerError> {
         let own = requests[0].clone();
         if requests.len() > 1 {
-            let mut whole = WholeRequest { slots: requests, existing: true, ..WholeRequest::default() };
+            let mut whole = CommitmentRequest { slots: requests, existing: true, ..CommitmentRequest::default() };
             whole.slots.sort_by(|a, b| a.rank.cmp(&b.rank));
             if let Placement::Decided { hosts, .. } = self.context.scheduler.place_all(&whole).await? {
                 let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
@@ -147,7 +147,7 @@ impl<S: Scheduler> ReservationController<S> {
     ) -> Result<(), Error> {
         let mut placed = Reservation::clone(object);
         placed.spec.target_host = Some(host.to_string());
-        debug!(slot = %key.name, %host, "placing");
+        debug!(slot = %key.name, %host, "placing slot");
         let written = self.context.reservations.patch(key, object, &placed, Guard::Version).await;
         if let Err(WriteError::Unknown { .. }) = &written {
             self.context.scheduler.in_doubt(&SlotKey::from(key));
@@ -155,36 +155,45 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(written.map(drop)?)
     }
 
-    /// Says that no host was found.
     async fn nowhere(&self, key: &ObjectKey, object: &Reservation, shortage: &str) -> Result<(), Error> {
         if self.context.hypervisors.is_empty() {
-            let says = Says::new(Status::False, Reason::NoHostsAvailable, texts::NO_HYPERVISORS);
-            return self.say(key, object, says).await;
+            let ready = SlotReady::new(Status::False, Reason::NoHostsAvailable, texts::NO_HYPERVISORS);
+            return self.write_ready(key, object, ready).await;
         }
-        let says = Says::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage);
-        self.say(key, object, self.refreshed(key, says)).await
+        let ready = SlotReady::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage);
+        self.write_ready(key, object, self.refreshed(key, ready)).await
     }
 
-    /// Counts, and what the scheduler complains of, are refreshed at most once per retry interval.
-    fn refreshed(&self, key: &ObjectKey, says: Says) -> Says {
-        let refresh = self.told.note(key, Instant::now()) >= self.context.settings.delays.retry;
+    /// Counts, and errors of the scheduler, are refreshed at most once per retry interval.
+    fn refreshed(&self, key: &ObjectKey, ready: SlotReady) -> SlotReady {
+        let refresh = self.reported_since.note(key, Instant::now()) >= self.context.settings.delays.retry;
         if refresh {
-            self.told.forget(key);
+            self.reported_since.forget(key);
         }
-        Says { refresh, ..says }
+        SlotReady { refresh, ..ready }
     }
 
-    pub(crate) async fn say(&self, key: &ObjectKey, object: &Reservation, says: Says) -> Result<(), Error> {
-        self.write(key, object, Some(&says)).await
+    pub(crate) async fn write_ready(
+        &self,
+        key: &ObjectKey,
+        object: &Reservation,
+        ready: SlotReady,
+    ) -> Result<(), Error> {
+        self.write(key, object, Some(&ready)).await
     }
 
-    pub(crate) async fn write(&self, key: &ObjectKey, old: &Reservation, says: Option<&Says>) -> Result<(), Error> {
+    pub(crate) async fn write(
+        &self,
+        key: &ObjectKey,
+        old: &Reservation,
+        ready: Option<&SlotReady>,
+    ) -> Result<(), Error> {
         let mut new = old.clone();
-        new.status = Some(status(old, says, self.context.clock.now()));
+        new.status = Some(status(old, ready, self.context.clock.now()));
         Ok(self.context.reservations.patch_status(key, old, &new).await.map(drop)?)
     }
 
-    pub(crate) fn tell(&self, key: &ObjectKey, object: &Reservation, kind: EventKind, reason: &str, note: String) {
+    pub(crate) fn publish(&self, key: &ObjectKey, object: &Reservation, kind: EventKind, reason: &str, note: String) {
         let event = Event { kind, reason: reason.to_owned(), action: "Place".to_owned(), note };
         self.context.events.publish(&key.cluster, &object.object_ref(&()), event);
     }

@@ -1,42 +1,36 @@
-//! What can go wrong in a look, and what follows from it.
+//! The errors of a reconciliation, and their classes.
 
-use berth_cluster::{Class, Classified, Partial, WriteError};
+use berth_cluster::{Classified, ErrorClass, Partial, WriteError};
 use berth_core::VmId;
 use berth_scheduler::SchedulerError;
 use thiserror::Error;
 
-/// A look at a slot, a host or an in-flight reservation did not come to its end.
+/// The reconciliation of a slot, a host or an in-flight reservation did not complete.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An object could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The scheduler cannot say whether there is room.
+    /// The scheduler cannot decide whether there is free capacity.
     #[error(transparent)]
     Scheduler(#[from] SchedulerError),
     /// An earlier write of the slot has an unknown outcome.
     #[error("the slot is in doubt; it is read before anything else is decided")]
     InDoubt,
-    /// What is to be deleted is not completely known.
+    /// The objects that are to be deleted are not completely known.
     #[error(transparent)]
     Partial(#[from] Partial),
-    /// The size of a VM could not be looked up.
-    #[error("the size of VM {vm} cannot be looked up: {why}; it is tried again")]
-    VmSize {
-        /// The VM.
-        vm: VmId,
-        /// What went wrong.
-        why: String,
-    },
+    /// The size of a VM could not be read again.
+    #[error("the size of VM {vm} cannot be read: {why}; it is tried again")]
+    VmSize { vm: VmId, why: String },
 }
 
 impl Classified for Error {
-    fn class(&self) -> Class {
+    fn class(&self) -> ErrorClass {
         match self {
             Self::Write(error) => error.class(),
-            Self::InDoubt => Class::Soon,
+            Self::InDoubt => ErrorClass::Conflict,
             Self::Partial(error) => error.class(),
-            Self::Scheduler(_) | Self::VmSize { .. } => Class::Later,
+            Self::Scheduler(_) | Self::VmSize { .. } => ErrorClass::Transient,
         }
     }
 }

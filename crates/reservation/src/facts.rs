@@ -1,45 +1,43 @@
-//! What a look at a slot rests on. Gathered by the controller, never changed by a decision.
+//! The facts of a reconciliation of a slot. Gathered by the controller, never changed by a decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use berth_cluster::{Frozen, Whole};
+use berth_cluster::{CompletenessProof, PauseCause};
 use berth_core::slot::Slot;
 use berth_core::{HostName, VmId};
 use berth_crds::Hypervisor;
-use berth_scheduler::Verdict;
+use berth_scheduler::HostVerdict;
 
 /// A slot and the host that it names.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct ReservationFacts {
     /// Why it is left exactly as it is.
-    pub frozen: Option<Frozen>,
-    /// The slot.
+    pub paused: Option<PauseCause>,
     pub slot: Slot,
     /// The VMs that its status names, each with its host.
     pub confirmed: BTreeMap<VmId, HostName>,
-    /// The VMs that it expects.
     pub vms: BTreeMap<VmId, VmFact>,
-    /// What is known of `targetHost`, when it has one.
+    /// The state of the host in `targetHost`, if it is set.
     pub host: HostFact,
-    /// Whether the host is good for it, as far as the capacity view knows.
-    pub verdict: Verdict,
+    /// Whether the host is valid for the slot, as far as the capacity view knows.
+    pub verdict: HostVerdict,
     /// `status.host`, where it was in force, exists and is in the slot's zone.
     pub former_is_good: bool,
     /// The hosts of the zone's cluster are followed: without that no host can be chosen.
-    pub hosts_are_followed: bool,
+    pub hosts_are_synced: bool,
     /// All of them can be read as well: without that no VM is given up because it is not listed.
     pub hosts_are_complete: bool,
 }
 
-impl Facts {
+impl ReservationFacts {
     /// True when this host lists a VM of the slot.
     pub(crate) fn lists_a_vm(&self, host: Option<&HostName>) -> bool {
         host.is_some_and(|host| self.vms.values().any(|vm| vm.hosts.contains(host)))
     }
 }
 
-/// What is known of a VM that a slot expects.
+/// The state of a VM that a slot expects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VmFact {
     /// How long ago it was assigned to the slot.
@@ -53,13 +51,12 @@ pub struct VmFact {
     pub absent: Duration,
 }
 
-/// What is known of the host that a slot names.
+/// The state of the host that a slot names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostFact {
-    /// It exists, whatever its state.
     Exists,
-    /// It is absent from a complete read, and has been for this long, as far as this process knows and could look.
-    Missing(Duration, Whole<Hypervisor>),
+    /// It is absent from a complete read, and has been for this long, as far as this process knows and could read.
+    Missing(Duration, CompletenessProof<Hypervisor>),
     /// The hosts of the zone's cluster cannot be read completely: nothing follows from its absence.
     Unreadable,
 }
@@ -67,12 +64,11 @@ pub enum HostFact {
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Delays {
-    /// `requeueIntervalActive`: look at a slot that is in force.
+    /// `requeueIntervalActive`: requeue a slot that is in force.
     pub active: Duration,
-    /// `requeueIntervalRetry`: try again to place a slot.
     pub retry: Duration,
-    /// `requeueIntervalGracePeriod`: how long a host must be absent before it counts as gone, and a confirmed VM before it
-    /// counts as ended; also when to look again at a VM that is awaited.
+    /// `requeueIntervalGracePeriod`: how long a host must be absent before it counts as gone, and a confirmed VM before
+    /// it counts as ended; also the interval of reconciliations while a VM is awaited.
     pub grace: Duration,
     /// `allocationGracePeriod`: how long a VM that was never seen on the host is awaited there; 0 means not at all.
     pub allocation: Duration,

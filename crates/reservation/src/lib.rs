@@ -1,13 +1,13 @@
 //! The controller that puts slots into force on hosts and keeps them there.
 //!
-//! A slot is created by the controller of `berth-committed-resource`, mostly with a host already. From then on only
-//! this controller writes `spec.targetHost`: it finds a host for a slot without one, says where the slot is in force,
-//! and takes a host away that is gone or no good.
+//! A slot is created by the controller of `berth-committed-resource`, usually with a host. From then on only this
+//! controller writes `spec.targetHost`: it finds a host for a slot without one, reports where the slot is in force, and
+//! clears a host that is gone or not valid.
 
 mod apply;
+mod dry_run;
 mod error;
 mod facts;
-mod foresee;
 pub mod in_flight;
 mod metrics;
 pub mod oversubscription;
@@ -18,10 +18,10 @@ mod request;
 mod status;
 mod watches;
 
+pub use dry_run::ReservationDryRun;
 pub use error::Error;
-pub use facts::{Delays, Facts, HostFact, VmFact};
-pub use foresee::Outlook;
+pub use facts::{Delays, HostFact, ReservationFacts, VmFact};
 pub use metrics::ReservationMetrics;
-pub use plan::{Follow, Plan, Revocation, Step, Verified, plan};
+pub use plan::{FollowedVm, ReservationPlan, ReservationStep, Revocation, VerificationPlan, plan};
 pub use reconcile::{Context, ReservationController, Settings};
-pub use status::{Place, Says, status};
+pub use status::{HostChange, SlotReady, status};

@@ -37,15 +37,13 @@ const REVOKED: Metric = Metric {
     help: "Slots that lost their host, by cause: cleared, host_gone, no_such_host, wrong_zone, overbooked, oversubscribed.",
 };
 
-/// The metrics that looks write; the others are computed when they are read.
+/// The metrics that reconciliations write; the others are computed when they are read.
 #[derive(Clone, Debug)]
 pub struct ReservationMetrics {
-    /// Slots that lost their host, by cause.
     pub revoked: IntCounterVec,
 }
 
 impl ReservationMetrics {
-    /// Registers all metrics of the controller.
     pub fn register(metrics: &Metrics, reservations: &Store<Reservation>) -> Result<Self, MetricsError> {
         let store = reservations.clone();
         metrics.computed(&RESERVATIONS, move || counted(&store, |object| readiness(object).to_vec()))?;
@@ -121,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    fn says(number: u64, status: Status, reason: &str, host: Option<&str>) -> Reservation {
+    fn ready(number: u64, status: Status, reason: &str, host: Option<&str>) -> Reservation {
         let mut object = testing::slot("one", number);
         let outcome = object.status.get_or_insert_default();
         outcome.host = host.map(str::to_owned);
@@ -130,14 +128,14 @@ mod tests {
     }
 
     fn store() -> Store<Reservation> {
-        let mut odd = says(1, Status::True, "ReservationActive", Some("node1"));
+        let mut odd = ready(1, Status::True, "ReservationActive", Some("node1"));
         odd.spec.resources = testing::size("4G", "500m");
-        let mut failover = says(4, Status::True, "ReservationActive", Some("node2"));
+        let mut failover = ready(4, Status::True, "ReservationActive", Some("node2"));
         failover.spec.type_ = ReservationType::FailoverReservation;
         let all = [
-            says(0, Status::True, "ReservationActive", Some("node1")),
+            ready(0, Status::True, "ReservationActive", Some("node1")),
             odd,
-            says(2, Status::False, "NoHostsFound", None),
+            ready(2, Status::False, "NoHostsFound", None),
             testing::slot("one", 3),
             failover,
         ];
@@ -148,9 +146,9 @@ mod tests {
         values.into_iter().map(|(labels, value)| format!("{} {value}", labels.join(","))).collect()
     }
 
-    /// Section 15 no. 19: the reason in place of the message, and numeric values of quantities; cores are rounded up.
+    /// The reason instead of the message, and numeric values of quantities; cores are rounded up.
     #[test]
-    fn document_21_section_13_reservations_by_condition_and_host() {
+    fn reservations_by_condition_and_host() {
         let store = store();
         let by_condition = lines(counted(&store, |object| readiness(object).to_vec()));
         assert_eq!(by_condition, ["False,NoHostsFound 1", "True, 3", "Unknown, 1"]);
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn document_21_section_13_state_of_reservations() {
+    fn state_of_reservations() {
         let states = lines(counted(&store(), |object| state(object).to_vec()));
         assert_eq!(
             states,

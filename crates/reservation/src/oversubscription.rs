@@ -1,8 +1,8 @@
 //! The controller that relieves hosts which hold more than they have: hosts that shrink, VMs that grow or start outside
 //! of slots, and slots in force whose host was given out twice.
 //!
-//! It decides which slots leave such a host, after a grace period, and clears their `targetHost`. Saying so and finding
-//! another host is the business of the controller of slots. What a host has free it asks the one capacity view.
+//! The controller of slots writes the condition and finds another host. The free capacity of a host comes from the
+//! shared capacity view.
 
 mod apply;
 mod choice;
@@ -15,7 +15,7 @@ mod reconcile;
 mod watches;
 
 pub use evictions::{Eviction, Evictions};
-pub use facts::{Facts, Occupant};
+pub use facts::{Occupant, OversubscriptionFacts};
 pub use metrics::OversubscriptionMetrics;
-pub use plan::{Plan, Settings, Step, Stuck, plan};
+pub use plan::{OversubscriptionPlan, OversubscriptionStep, Settings, Stuck, plan};
 pub use reconcile::{Context, OversubscriptionController};

@@ -1,38 +1,37 @@
-//! Read: gathers the facts of a slot from the stores, and the requests with which it would look for a host. Nothing is decided
-//! here but what can be read.
+//! Read: gathers the facts of a slot from the stores, and its requests to the scheduler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM};
-use berth_cluster::{Complete, Entry, ObjectKey};
+use berth_cluster::{CompleteStore, Entry, ObjectKey};
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, HostName, SlotKey, VmId};
 use berth_crds::{Hypervisor, Reservation, facts, labels};
 use berth_scheduler::{Scheduler, SlotRequest};
 use kube::ResourceExt;
 
-use crate::facts::{Facts, HostFact, VmFact};
+use crate::facts::{HostFact, ReservationFacts, VmFact};
 use crate::reconcile::ReservationController;
 use crate::request::{RequestContext, given_request_id, request, unreadable};
-use crate::status::{Says, unavailable};
+use crate::status::{SlotReady, unavailable};
 use crate::watches::is_slot;
 
 impl<S: Scheduler> ReservationController<S> {
-    pub(crate) fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
+    pub(crate) fn read(&self, key: &ObjectKey, object: &Reservation) -> ReservationFacts {
         let slot = facts::slot(object);
         let hosts = self.context.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
-        let followed = |cluster: &ClusterName| self.context.hypervisors.followed(cluster).is_ok();
-        let complete = hosts.as_ref().and_then(|cluster| self.context.hypervisors.complete(cluster).ok());
-        Facts {
-            frozen: self.context.freezer.slot(object),
+        let synced = |cluster: &ClusterName| self.context.hypervisors.require_synced(cluster).is_ok();
+        let complete = hosts.as_ref().and_then(|cluster| self.context.hypervisors.require_complete(cluster).ok());
+        ReservationFacts {
+            paused: self.context.pauses.slot(object),
             confirmed: confirmed(object),
             vms: self.vms(key, object, &slot, complete.as_ref()),
             hosts_are_complete: complete.is_some(),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
             verdict: self.context.scheduler.verdict(&SlotKey::from(key)),
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
-            hosts_are_followed: hosts.as_ref().is_some_and(followed),
+            hosts_are_synced: hosts.as_ref().is_some_and(synced),
             slot,
         }
     }
@@ -43,8 +42,8 @@ impl<S: Scheduler> ReservationController<S> {
         host.is_some_and(|host| host.labels().get(labels::ZONE).is_some_and(|zone| *zone == *slot.zone.as_str()))
     }
 
-    /// A host whose object cannot be read exists; only a complete read of the cluster of the zone proves an absence.
-    /// What is wrong with a host of another cluster, the capacity view knows.
+    /// A host whose object is invalid exists; only a complete read of the cluster of the zone proves its absence. The
+    /// capacity view knows the problems of hosts in other clusters.
     pub(crate) fn host(&self, hosts: Option<&ClusterName>, host: &HostName) -> HostFact {
         let store = &self.context.hypervisors;
         let exists = |cluster: ClusterName| store.get(&ObjectKey::new(cluster, host.as_str())).is_some();
@@ -52,23 +51,24 @@ impl<S: Scheduler> ReservationController<S> {
             self.missing.forget(host);
             return HostFact::Exists;
         }
-        match hosts.map(|cluster| store.complete(cluster)) {
+        match hosts.map(|cluster| store.require_complete(cluster)) {
             Some(Ok(complete)) => {
-                let missing = self.missing.note(host, complete.followed_time());
-                // It may have come in between, and the run for another slot may have found it before this absence was noted.
+                let missing = self.missing.note(host, complete.synced_time());
+                // It may have appeared in between, and the run for another slot may have seen it before this absence
+                // was recorded.
                 if store.clusters().into_iter().any(exists) {
                     self.missing.forget(host);
                     return HostFact::Exists;
                 }
-                HostFact::Missing(missing, complete.whole())
+                HostFact::Missing(missing, complete.proof())
             }
             Some(Err(_)) | None => HostFact::Unreadable,
         }
     }
 
     /// The requests of this slot, which comes first, and of the others of its commitment that have no host and have not
-    /// been tried yet: they are placed anew together.
-    pub(crate) async fn requests(&self, key: &ObjectKey, object: &Reservation) -> Result<Vec<SlotRequest>, Says> {
+    /// been tried yet: they are placed together.
+    pub(crate) async fn requests(&self, key: &ObjectKey, object: &Reservation) -> Result<Vec<SlotRequest>, SlotReady> {
         let groups = self.context.flavor_groups.get().map_err(|error| unreadable(&error.to_string()))?;
         let data = object.spec.committed_resource_reservation.clone().unwrap_or_default();
         let domain = data.domain_id.unwrap_or_default();
@@ -110,32 +110,30 @@ impl<S: Scheduler> ReservationController<S> {
     }
 }
 
-// What is known of the VMs that a slot expects.
-
 impl<S: Scheduler> ReservationController<S> {
-    /// What is known of the VMs that the slot expects. How long one is missing counts only while the slot is in force and
-    /// the hosts are known completely.
+    /// The state of the VMs that the slot expects. The time for which a VM is missing counts only while the slot is in
+    /// force and the hosts are known completely.
     pub(crate) fn vms(
         &self,
         key: &ObjectKey,
         object: &Reservation,
         slot: &Slot,
-        hosts: Option<&Complete<'_, Hypervisor>>,
+        hosts: Option<&CompleteStore<'_, Hypervisor>>,
     ) -> BTreeMap<VmId, VmFact> {
         let data = object.spec.committed_resource_reservation.iter();
         let expected = data.flat_map(|data| &data.allocations);
         let mut vms: BTreeMap<VmId, VmFact> = expected
             .map(|(vm, allocation)| {
                 let age = self.context.clock.now().duration_since(allocation.creation_timestamp.0);
-                let fact = VmFact { age: age.try_into().unwrap_or_default(), ..self.sighted(key, slot, vm) };
+                let fact = VmFact { age: age.try_into().unwrap_or_default(), ..self.observe_vm(key, slot, vm) };
                 (vm.as_str().into(), fact)
             })
             .collect();
         if !slot.is_in_force() {
-            self.departures.forget(key);
+            self.missing_vms.forget(key);
         } else if let Some(hosts) = hosts {
             let missing = missing(&vms, slot, &confirmed(object));
-            for (vm, time) in self.departures.missing(key, &missing, hosts.followed_time()) {
+            for (vm, time) in self.missing_vms.missing(key, &missing, hosts.synced_time()) {
                 vms.entry(vm).or_default().absent = time;
             }
         }
@@ -143,7 +141,7 @@ impl<S: Scheduler> ReservationController<S> {
     }
 
     /// Where the VM is, and in which of these places it counts in another slot.
-    fn sighted(&self, key: &ObjectKey, slot: &Slot, vm: &str) -> VmFact {
+    fn observe_vm(&self, key: &ObjectKey, slot: &Slot, vm: &str) -> VmFact {
         let hosts = self.context.hypervisors.select(&HYPERVISOR_BY_VM, vm);
         let hosts: BTreeSet<HostName> = hosts.iter().map(|host| (&*host.key.name).into()).collect();
         let others: Vec<(ObjectKey, Slot)> =

@@ -1,4 +1,4 @@
-//! The controller: read, plan, apply (architecture section 3). The one decision that it takes, a host for a slot without one,
+//! The controller: read, plan, apply (`docs/architecture.md`). The one decision that it takes, a host for a slot without one,
 //! is the scheduler's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, Asker, Brake, Events, FirstSeen, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Requests, Right,
-    Routes, Store, Verb, Watches, Writer,
+    Action, DisruptionLimit, Events, FirstSeen, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, Requester, Requests,
+    Right, Routes, Store, Verb, Watches, Writer,
 };
 use berth_core::{HostName, SlotKey, VmId};
 use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
@@ -22,23 +22,21 @@ use crate::error::Error;
 use crate::facts::Delays;
 use crate::metrics::ReservationMetrics;
 use crate::oversubscription::Evictions;
-use crate::plan::{Plan, Step, plan};
+use crate::plan::{ReservationPlan, ReservationStep, plan};
 use crate::request::given_request_id;
 use crate::status::nameless;
 use crate::watches::{self, Watched, is_slot};
 
-/// What the configuration says.
+/// The settings from the configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// When to look again.
     pub delays: Delays,
     /// Which pipeline places the slots of which flavor group.
     pub pipelines: PipelineChoice,
 }
 
-/// What the controller works with.
+/// The dependencies of the controller.
 pub struct Context<S> {
-    /// Reservations, read and written.
     pub reservations: Writer<Reservation>,
     /// Commitments, read only.
     pub commitments: Store<CommittedResource>,
@@ -46,27 +44,16 @@ pub struct Context<S> {
     pub hypervisors: Store<Hypervisor>,
     /// Pipelines, which are only watched.
     pub pipelines: Store<Pipeline>,
-    /// Which cluster serves which zone.
     pub routes: Routes,
-    /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
-    /// Knows what is left as it is.
-    pub freezer: Freezer,
-    /// Stops what would disturb too much.
-    pub brake: Brake,
-    /// Finds hosts.
+    pub pauses: Pauses,
+    pub disruption_limit: DisruptionLimit,
     pub scheduler: Arc<S>,
-    /// Names of domains.
     pub domain_names: Arc<dyn DomainNames>,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// Tells people.
     pub events: Events,
-    /// Counts.
     pub metrics: ReservationMetrics,
-    /// Ids of requests that nobody gave one.
     pub ids: FreshIds,
-    /// The configuration.
     pub settings: Settings,
     /// The requests of this controller: a decision about several slots enqueues the others.
     pub requests: Requests<ObjectKey>,
@@ -76,10 +63,10 @@ pub struct Context<S> {
 pub struct ReservationController<S> {
     pub(crate) context: Context<S>,
     pub(crate) missing: FirstSeen<HostName, Duration>,
-    pub(crate) departures: Departures,
-    /// Since when the filter counts in the condition of a slot without host are as they are.
-    pub(crate) told: FirstSeen<ObjectKey>,
-    /// Slots that got a host together with another one of their commitment and have not asked for it yet.
+    pub(crate) missing_vms: MissingVms,
+    /// Since when the filter counts in the condition of a slot without a host have not changed.
+    pub(crate) reported_since: FirstSeen<ObjectKey>,
+    /// Slots that got a host together with another one of their commitment and have not been reconciled since.
     pub(crate) promised: FirstSeen<ObjectKey>,
     /// Why slots lost their host that another controller took it from.
     pub(crate) evictions: Evictions,
@@ -114,7 +101,7 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
         self.store().keys()
     }
 
-    /// The log lines say which slot they are about.
+    /// The span adds the slot to the log lines.
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
         let span = info_span!("slot", module = "committed-resources", req = &*key.name, greq = Empty);
         self.reconcile_slot(key).instrument(span).await
@@ -122,14 +109,13 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
 }
 
 impl<S: Scheduler> ReservationController<S> {
-    /// A controller that has seen nothing yet.
     pub fn new(context: Context<S>) -> Self {
-        let (missing, departures) = (FirstSeen::default(), Departures::default());
-        let (told, promised) = (FirstSeen::default(), FirstSeen::default());
-        Self { context, missing, departures, told, promised, evictions: Evictions::default() }
+        let (missing, missing_vms) = (FirstSeen::default(), MissingVms::default());
+        let (reported, promised) = (FirstSeen::default(), FirstSeen::default());
+        Self { context, missing, missing_vms, reported_since: reported, promised, evictions: Evictions::default() }
     }
 
-    /// Where whoever takes the host of a slot away leaves a word why.
+    /// Where an eviction leaves the reason for taking the host of a slot.
     pub fn evictions(&self) -> Evictions {
         self.evictions.clone()
     }
@@ -138,35 +124,35 @@ impl<S: Scheduler> ReservationController<S> {
         self.settle(&key).await?;
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
-            self.told.forget(&key);
+            self.reported_since.forget(&key);
             self.evictions.forget(&key);
-            self.departures.forget(&key);
+            self.missing_vms.forget(&key);
             self.give_back(&key);
-            self.context.brake.over(&Asker::of::<Reservation>(&key));
+            self.context.disruption_limit.release(&Requester::of::<Reservation>(&key));
             return Ok(Action::AwaitChange);
         };
         Span::current().record("greq", given_request_id(&object));
         let facts = self.read(&key, &object);
-        let Plan { step, again } = plan(&facts, self.context.settings.delays);
-        if step != Step::Place {
+        let ReservationPlan { step, requeue_after } = plan(&facts, self.context.settings.delays);
+        if step != ReservationStep::Place {
             self.give_back(&key);
         }
         let Some(object) = self.unless_stopped(&key, object, &step, &facts.host).await? else {
             return Ok(Action::RequeueAfter(self.context.settings.delays.retry));
         };
         match step {
-            Step::Nothing => {}
-            Step::Frozen => self.context.scheduler.withdraw(&SlotKey::from(&key)),
-            Step::Echo => self.write(&key, &object, None).await?,
-            Step::Verify(verified) => self.verified(&key, &object, verified).await?,
-            Step::Nameless => self.say(&key, &object, nameless()).await?,
-            Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
-            Step::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
-            Step::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
-            Step::Return(host) => self.target(&key, &object, &host).await?,
-            Step::Place => self.place(&key, &object).await?,
+            ReservationStep::Nothing => {}
+            ReservationStep::Paused => self.context.scheduler.withdraw(&SlotKey::from(&key)),
+            ReservationStep::Echo => self.write(&key, &object, None).await?,
+            ReservationStep::Verify(verified) => self.verified(&key, &object, verified).await?,
+            ReservationStep::Nameless => self.write_ready(&key, &object, nameless()).await?,
+            ReservationStep::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
+            ReservationStep::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
+            ReservationStep::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
+            ReservationStep::Return(host) => self.target(&key, &object, &host).await?,
+            ReservationStep::Place => self.place_slot(&key, &object).await?,
         }
-        Ok(Action::from_delay(again))
+        Ok(Action::from_delay(requeue_after))
     }
 
     pub(crate) fn store(&self) -> &Store<Reservation> {
@@ -181,7 +167,7 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(())
     }
 
-    /// A slot that does not need the host that was found for it together with others gives the room back.
+    /// A slot that does not need the host that was found for it together with others gives the capacity back.
     fn give_back(&self, key: &ObjectKey) {
         if self.promised.forget(key) {
             self.context.scheduler.applied(&[SlotKey::from(key)]);
@@ -190,15 +176,15 @@ impl<S: Scheduler> ReservationController<S> {
 }
 
 // Since when VMs that slots expect are missing: counted, like the absence of a host, on the time in which the hosts could
-// be read. A restart begins anew, because nobody watched in between.
+// be read. A restart starts again, because nothing was observed in between.
 
 /// The VMs that are missing, by slot, with the reading on the clock when that was first noticed.
 #[derive(Debug, Default)]
-pub(crate) struct Departures {
+pub(crate) struct MissingVms {
     noticed: Mutex<BTreeMap<ObjectKey, BTreeMap<VmId, Duration>>>,
 }
 
-impl Departures {
+impl MissingVms {
     /// These VMs of the slot are missing now, and no others; for how long each has been. `clock` is the time in which the
     /// hosts were followed.
     pub(crate) fn missing(&self, slot: &ObjectKey, vms: &BTreeSet<VmId>, clock: Duration) -> BTreeMap<VmId, Duration> {
@@ -213,7 +199,7 @@ impl Departures {
         times
     }
 
-    /// Nobody asks for the VMs of this slot any more.
+    /// The VMs of this slot are no longer checked.
     pub(crate) fn forget(&self, slot: &ObjectKey) {
         self.noticed.lock().remove(slot);
     }
@@ -226,20 +212,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_counts_for_each_vm_from_the_first_look_that_missed_it() {
-        let (departures, slot) = (Departures::default(), ObjectKey::new(ClusterName::home(), "slot"));
+    fn time_counts_for_each_vm_from_the_first_reconciliation_that_missed_it() {
+        let (missing_vms, slot) = (MissingVms::default(), ObjectKey::new(ClusterName::home(), "slot"));
         let missing = |vms: &[&str], seconds| {
             let vms = vms.iter().map(|vm| (*vm).into()).collect();
-            let times = departures.missing(&slot, &vms, Duration::from_secs(seconds));
+            let times = missing_vms.missing(&slot, &vms, Duration::from_secs(seconds));
             times.into_values().map(|time| time.as_secs()).collect::<Vec<_>>()
         };
         assert_eq!(missing(&["a"], 100), [0]);
         assert_eq!(missing(&["a", "b"], 130), [30, 0]);
         assert_eq!(missing(&["b"], 140), [10], "a is there again");
         assert_eq!(missing(&["a", "b"], 150), [0, 20]);
-        departures.forget(&slot);
+        missing_vms.forget(&slot);
         assert_eq!(missing(&["b"], 160), [0]);
         assert_eq!(missing(&[], 170), [0; 0]);
-        assert!(departures.noticed.lock().is_empty(), "nothing is kept of a slot without missing VMs");
+        assert!(missing_vms.noticed.lock().is_empty(), "nothing is stored for a slot without missing VMs");
     }
 }

@@ -1,4 +1,4 @@
-//! The request with which a slot looks for a host, or what keeps it from being made.
+//! The request of a slot for a host, or the reason why it cannot be made.
 
 use berth_cluster::KnownFlavorGroups;
 use berth_core::SlotKey;
@@ -6,33 +6,30 @@ use berth_core::slot::{self, Slot};
 use berth_crds::conditions::Status;
 use berth_crds::conditions::reservation::Reason;
 use berth_crds::{Reservation, labels};
-use berth_scheduler::{PipelineChoice, Rank, SlotRequest, pipeline_for};
+use berth_scheduler::{PipelineChoice, SlotRequest, WaitingRank, pipeline_for};
 use kube::ResourceExt;
 
-use crate::status::Says;
+use crate::status::SlotReady;
 
-/// What a request is made from, besides the slot.
+/// The input for a request, besides the slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestContext<'a> {
-    /// The flavor groups.
     pub groups: &'a KnownFlavorGroups,
-    /// Which pipeline places which group.
     pub pipelines: &'a PipelineChoice,
     /// Name of the domain, if it could be resolved.
     pub domain_name: Option<&'a str>,
     /// `metadata.creationTimestamp` of the commitment in seconds since 1970.
     pub created_unix: i64,
-    /// Correlates the request with what caused it.
     pub request_id: &'a str,
 }
 
 /// The request of one slot. A flavor that is not in its group is final only while the flavor groups are up to date.
-pub(crate) fn request(key: SlotKey, slot: &Slot, context: RequestContext<'_>) -> Result<SlotRequest, Says> {
+pub(crate) fn request(key: SlotKey, slot: &Slot, context: RequestContext<'_>) -> Result<SlotRequest, SlotReady> {
     let group = context.groups.groups.get(&slot.group);
     let flavor = group.and_then(|group| group.flavor(&slot.flavor)).ok_or_else(|| missing_flavor(slot, context))?;
     let prefix = key.name.as_str().rfind('-').map_or("", |end| &key.name.as_str()[..=end]);
     Ok(SlotRequest {
-        rank: Rank {
+        rank: WaitingRank {
             created_unix: context.created_unix,
             commitment: slot.commitment.clone(),
             number: slot::number(&key.name, prefix).unwrap_or_default(),
@@ -49,10 +46,10 @@ pub(crate) fn request(key: SlotKey, slot: &Slot, context: RequestContext<'_>) ->
     })
 }
 
-fn missing_flavor(slot: &Slot, context: RequestContext<'_>) -> Says {
+fn missing_flavor(slot: &Slot, context: RequestContext<'_>) -> SlotReady {
     match &context.groups.outdated {
         Some(outdated) => unreadable(&outdated.error.to_string()),
-        None => Says::new(
+        None => SlotReady::new(
             Status::False,
             Reason::FlavorNotFound,
             format!("flavor {} not found in flavor group {}", slot.flavor, slot.group),
@@ -60,9 +57,9 @@ fn missing_flavor(slot: &Slot, context: RequestContext<'_>) -> Says {
     }
 }
 
-/// The flavor groups cannot be read: nothing can be said about the slot.
-pub(crate) fn unreadable(why: &str) -> Says {
-    Says::new(Status::Unknown, Reason::FlavorDataUnavailable, "flavor groups are not available").detailed(why)
+/// The flavor groups cannot be read, so the state of the slot is unknown.
+pub(crate) fn unreadable(why: &str) -> SlotReady {
+    SlotReady::new(Status::Unknown, Reason::FlavorDataUnavailable, "flavor groups are not available").detailed(why)
 }
 
 pub(crate) fn given_request_id(object: &Reservation) -> Option<&str> {

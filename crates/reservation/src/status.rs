@@ -7,12 +7,10 @@ use berth_crds::{Reservation, ReservationStatus};
 use berth_scheduler::SchedulerError;
 use jiff::Timestamp;
 
-/// What is to be said about a slot.
+/// The Ready condition of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Says {
-    /// Status of the condition.
+pub struct SlotReady {
     pub status: Status,
-    /// Its reason.
     pub reason: Reason,
     /// The fixed part of its message; a difference here is a reason to write.
     pub message: String,
@@ -20,38 +18,31 @@ pub struct Says {
     pub detail: Option<String>,
     /// A different detail is to be written after all.
     pub refresh: bool,
-    /// What becomes of `status.host`.
-    pub host: Place,
+    pub host: HostChange,
 }
 
-/// What becomes of `status.host` and the confirmed VMs.
+/// The change of `status.host` and of the confirmed VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// They stay.
+pub enum HostChange {
     Stays,
     /// The slot is in force on this host.
     On(HostName),
-    /// The slot is on no host.
     Nowhere,
 }
 
-impl Says {
-    /// A condition that leaves the place alone.
+impl SlotReady {
     pub fn new(status: Status, reason: Reason, message: impl Into<String>) -> Self {
-        Self { status, reason, message: message.into(), detail: None, refresh: false, host: Place::Stays }
+        Self { status, reason, message: message.into(), detail: None, refresh: false, host: HostChange::Stays }
     }
 
-    /// The same with a continued message.
     pub fn detailed(self, detail: impl Into<String>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 
-    /// The same with another place.
-    pub fn at(self, host: Place) -> Self {
+    pub fn at(self, host: HostChange) -> Self {
         Self { host, ..self }
     }
 
-    /// The message with its detail.
     pub fn text(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.message),
@@ -62,21 +53,21 @@ impl Says {
 
 /// The status that the object is to have: with the echo of the commitment's generation, and equal to the old one when
 /// nothing but a detail or an observed generation differs.
-pub fn status(object: &Reservation, says: Option<&Says>, now: Timestamp) -> ReservationStatus {
+pub fn status(object: &Reservation, ready: Option<&SlotReady>, now: Timestamp) -> ReservationStatus {
     let mut status = object.status.clone().unwrap_or_default();
     echo(object, &mut status);
-    let Some(says) = says else { return status };
-    match &says.host {
-        Place::Stays => {}
-        Place::On(host) => status.host = Some(host.to_string()),
-        Place::Nowhere => {
+    let Some(ready) = ready else { return status };
+    match &ready.host {
+        HostChange::Stays => {}
+        HostChange::On(host) => status.host = Some(host.to_string()),
+        HostChange::Nowhere => {
             status.host = None;
             status.committed_resource_reservation.get_or_insert_default().allocations.clear();
         }
     }
-    if !is_said(says, &status) {
+    if !is_reported(ready, &status) {
         let generation = object.metadata.generation;
-        let new = conditions::ready_condition(says.status, says.reason.as_str(), &says.text(), generation, now);
+        let new = conditions::ready_condition(ready.status, ready.reason.as_str(), &ready.text(), generation, now);
         conditions::set_condition(&mut status.conditions, new);
     }
     status
@@ -90,24 +81,23 @@ fn echo(object: &Reservation, status: &mut ReservationStatus) {
     }
 }
 
-fn is_said(says: &Says, status: &ReservationStatus) -> bool {
+fn is_reported(ready: &SlotReady, status: &ReservationStatus) -> bool {
     conditions::ready(&status.conditions).is_some_and(|condition| {
-        let rest = condition.message.strip_prefix(says.message.as_str());
-        condition.status == says.status.as_str()
-            && condition.reason == says.reason.as_str()
+        let rest = condition.message.strip_prefix(ready.message.as_str());
+        condition.status == ready.status.as_str()
+            && condition.reason == ready.reason.as_str()
             && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
-            && !says.refresh
+            && !ready.refresh
     })
 }
 
-/// The scheduler has no answer.
-pub(crate) fn unavailable(error: &SchedulerError) -> Says {
+pub(crate) fn unavailable(error: &SchedulerError) -> SlotReady {
     let message = "the scheduler cannot decide at the moment";
-    Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
+    SlotReady::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
 }
 
-pub(crate) fn nameless() -> Says {
-    Says::new(Status::False, Reason::MissingResourceName, texts::NO_RESOURCE_NAME)
+pub(crate) fn nameless() -> SlotReady {
+    SlotReady::new(Status::False, Reason::MissingResourceName, texts::NO_RESOURCE_NAME)
 }
 
 #[cfg(test)]

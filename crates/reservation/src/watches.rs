@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_cluster::indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM};
-use berth_cluster::{Change, Index, ObjectKey, Store, Watches, braked_slots};
+use berth_cluster::{Change, Index, ObjectKey, Store, Watches, disruption_limited_slots};
 use berth_crds::{
     CommittedResource, CommittedResourceSpec, Hypervisor, Knowledge, Pipeline, Reservation, ReservationType, labels,
 };
@@ -18,32 +18,31 @@ pub(crate) struct Watched<'s> {
     pub pipelines: &'s Store<Pipeline>,
 }
 
-/// Declares them.
 pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
-    watches.changes(stores.reservations, by_reservation);
+    watches.changes(stores.reservations, map_reservation);
     let store = stores.reservations.clone();
-    watches.changes(stores.commitments, move |change| by_commitment(change, &store));
+    watches.changes(stores.commitments, move |change| map_commitment(change, &store));
     let store = stores.reservations.clone();
-    watches.changes(stores.hypervisors, move |change| by_hypervisor(change, &store));
+    watches.changes(stores.hypervisors, move |change| map_hypervisor(change, &store));
     let store = stores.reservations.clone();
     watches.resynced(stores.hypervisors, move |_| unplaced(&store));
     let store = stores.reservations.clone();
-    watches.changes(stores.knowledges, move |_| by_flavor_groups(&store));
+    watches.changes(stores.knowledges, move |_| map_flavor_groups(&store));
     let store = stores.reservations.clone();
-    watches.changes(stores.pipelines, move |change| by_pipeline(change, &store));
+    watches.changes(stores.pipelines, move |change| map_pipeline(change, &store));
 }
 
 /// A slot concerns itself.
-fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
+fn map_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
     let newest = change.new.as_ref().or(change.old.as_ref())?;
     is_slot(newest).then(|| change.key.clone())
 }
 
-/// A commitment concerns its slots when it may have been frozen or set free; all else that it wants of them is written
+/// A commitment concerns its slots when it may have been paused or resumed; all else that it wants of them is written
 /// into them.
-fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn map_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (old, new) = (change.old.as_deref(), change.new.as_deref());
-    if freezing(old) == freezing(new) {
+    if pause_fields(old) == pause_fields(new) {
         return BTreeSet::new();
     }
     let objects = [old, new].into_iter().flatten();
@@ -51,22 +50,25 @@ fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reserv
 }
 
 /// Zone and flavor group.
-type Place<'a> = [&'a str; 2];
+type ZoneAndGroup<'a> = [&'a str; 2];
 
-/// What decides whether it is frozen.
-fn freezing(object: Option<&CommittedResource>) -> Option<(bool, Place<'_>, Option<Place<'_>>)> {
+fn pause_fields(object: Option<&CommittedResource>) -> Option<(bool, ZoneAndGroup<'_>, Option<ZoneAndGroup<'_>>)> {
     let object = object?;
     let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
-    Some((object.annotations().contains_key(labels::FREEZE), place(&object.spec), accepted.map(place)))
+    Some((
+        labels::pause_annotation(object.annotations()).is_some(),
+        zone_and_group(&object.spec),
+        accepted.map(zone_and_group),
+    ))
 }
 
-fn place(spec: &CommittedResourceSpec) -> Place<'_> {
+fn zone_and_group(spec: &CommittedResourceSpec) -> ZoneAndGroup<'_> {
     [&spec.availability_zone, &spec.flavor_group_name]
 }
 
 /// A host concerns the slots on it when it comes, goes or changes its zone, and in any case those that expect a VM
 /// that came or went.
-fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn map_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (old, new) = (change.old.as_deref(), change.new.as_deref());
     let zone = |host: Option<&Hypervisor>| host.map(|host| host.labels().get(labels::ZONE).cloned());
     let (before, after) = (vms(old), vms(new));
@@ -87,13 +89,13 @@ fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()
 }
 
-/// New flavor groups concern slots without a host; in their object a person confirms what the brake has stopped.
-fn by_flavor_groups(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
-    unplaced(reservations).into_iter().chain(braked_slots(reservations)).collect()
+/// New flavor groups concern slots without a host; their object also has the confirmation of a disruption.
+fn map_flavor_groups(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    unplaced(reservations).into_iter().chain(disruption_limited_slots(reservations)).collect()
 }
 
 /// Another pipeline may find hosts for slots that wait, or can be used again at last.
-fn by_pipeline(change: &Change<Pipeline>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn map_pipeline(change: &Change<Pipeline>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     if change.is_of_spec() { unplaced(reservations) } else { BTreeSet::new() }
 }
 
@@ -125,8 +127,8 @@ mod tests {
 
     use super::*;
 
-    /// Slot 0 is in force on `node1`, slot 1 is to go there, slot 2 is elsewhere and expects a VM; a fail-over block is on
-    /// `node1`, too.
+    /// Slot 0 is ready on `node1`, slot 1 is to go there, slot 2 is elsewhere with a VM in its allocations; a fail-over
+    /// block is on `node1`, too.
     fn store() -> Store<Reservation> {
         let mut slots = [0, 1, 2].map(|number| testing::slot("one", number));
         for slot in &mut slots[..2] {
@@ -149,38 +151,38 @@ mod tests {
         host
     }
 
-    fn woken(old: Option<Hypervisor>, new: Option<Hypervisor>) -> Vec<u64> {
+    fn enqueued(old: Option<Hypervisor>, new: Option<Hypervisor>) -> Vec<u64> {
         let key = ObjectKey::new(ClusterName::home(), "node1");
         let change = Change { key, old: old.map(Into::into), new: new.map(Into::into) };
-        let keys = by_hypervisor(&change, &store());
+        let keys = map_hypervisor(&change, &store());
         let numbers = (0..3).filter(|n| keys.iter().any(|key| *key.name == *names::slot("commitment-one", *n)));
         let numbers: Vec<u64> = numbers.collect();
-        assert_eq!(keys.len(), numbers.len(), "section 15 no. 1: blocks of other types are nobody's business here");
+        assert_eq!(keys.len(), numbers.len(), "blocks of other types are ignored here");
         numbers
     }
 
-    /// U53: also a slot that is only to go to the host, and those that expect a VM that came or went.
+    /// Also a slot that is only to go to the host, and those with a VM that appeared or disappeared.
     #[test]
-    fn document_21_section_3_a_host_wakes_the_slots_that_it_concerns() {
-        assert_eq!(woken(None, Some(host(&[]))), [0, 1], "it comes");
-        assert_eq!(woken(Some(host(&[])), None), [0, 1], "it goes");
-        assert_eq!(woken(Some(host(&["vm-2"])), Some(host(&["vm-2"]))), [0; 0], "nothing that matters has changed");
-        assert_eq!(woken(Some(host(&[])), Some(host(&["vm-1"]))), [0, 1, 2], "slot 2 expects that VM");
-        assert_eq!(woken(Some(host(&["vm-1"])), Some(host(&[]))), [0, 1, 2]);
+    fn host_enqueues_the_slots_that_it_concerns() {
+        assert_eq!(enqueued(None, Some(host(&[]))), [0, 1], "the VM appears");
+        assert_eq!(enqueued(Some(host(&[])), None), [0, 1], "the VM disappears");
+        assert_eq!(enqueued(Some(host(&["vm-2"])), Some(host(&["vm-2"]))), [0; 0], "no relevant change");
+        assert_eq!(enqueued(Some(host(&[])), Some(host(&["vm-1"]))), [0, 1, 2], "slot 2 expects that VM");
+        assert_eq!(enqueued(Some(host(&["vm-1"])), Some(host(&[]))), [0, 1, 2]);
         let mut elsewhere = host(&[]);
         elsewhere.metadata.labels = None;
-        assert_eq!(woken(Some(host(&[])), Some(elsewhere)), [0, 1], "another zone");
+        assert_eq!(enqueued(Some(host(&[])), Some(elsewhere)), [0, 1], "another zone");
     }
 
     #[test]
-    fn document_21_section_3_only_slots_are_looked_at() {
-        let woken = |object: Reservation| {
+    fn only_slots_are_reconciled() {
+        let enqueued = |object: Reservation| {
             let key = ObjectKey::new(ClusterName::home(), "r");
-            by_reservation(&Change { key, old: None, new: Some(object.into()) }).is_some()
+            map_reservation(&Change { key, old: None, new: Some(object.into()) }).is_some()
         };
-        assert!(woken(testing::slot("one", 0)));
+        assert!(enqueued(testing::slot("one", 0)));
         let mut failover = testing::slot("one", 0);
         failover.spec.type_ = ReservationType::FailoverReservation;
-        assert!(!woken(failover), "whatever data it carries");
+        assert!(!enqueued(failover), "for any data");
     }
 }

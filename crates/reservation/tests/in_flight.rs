@@ -1,5 +1,5 @@
-//! Looks at in-flight reservations: what becomes of them when their VM lands, moves, or never comes, and that nothing else
-//! is touched.
+//! Reconciliations of in-flight reservations: what becomes of them when their VM arrives, moves, or never comes, and
+//! that nothing else is touched.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::testing::{failing, opened};
-use berth_cluster::{Action, Class, Classified, ObjectKey, Reconciler as _, Requests};
+use berth_cluster::{Action, Classified, ErrorClass, ObjectKey, Reconciler as _, Requests};
 use berth_core::{Bytes, ClusterName, Cores, Resources, VmId};
 use berth_crds::{Condition, Hypervisor, Reservation, ReservationType, conditions, labels, testing};
 use berth_reservation::Error;
@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 const LIFE: Duration = Duration::from_secs(1800);
 
-/// What Nova would say of the sizes of VMs.
+/// Nova's answers about the sizes of VMs.
 #[derive(Clone, Default)]
 struct Sizes(Arc<Mutex<BTreeMap<String, Result<Resources, String>>>>);
 
@@ -43,7 +43,7 @@ struct Flights {
     clock: Arc<dyn Clock>,
 }
 
-/// A process that has not looked yet, over three hosts.
+/// A process that has not reconciled anything yet, over three hosts.
 fn begin() -> Flights {
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
     let server = Server::new(clock.clone());
@@ -82,7 +82,6 @@ fn flight(name: &str, vm: &str, host: &str, intent: &str) -> Reservation {
 }
 
 impl Flights {
-    /// Somebody places a VM.
     fn make(&self, name: &str, vm: &str, host: &str) {
         self.world.server.create(&flight(name, vm, host, "create")).unwrap();
     }
@@ -103,7 +102,7 @@ impl Flights {
         self.controller.reconcile(ObjectKey::new(ClusterName::home(), name)).await
     }
 
-    /// Looks at everything that was woken, in the order of names.
+    /// Reconciles everything that was enqueued, in the order of names.
     async fn settle(&self) {
         loop {
             self.world.deliver().unwrap();
@@ -138,7 +137,7 @@ fn unknown(reason: &str) -> (String, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_21_section_11_2_rows_4_and_7_the_vm_lands_and_all_candidates_are_given_back() {
+async fn the_vm_lands_and_all_candidates_are_given_back() {
     let flights = begin();
     flights.make("i1", "x", "node-a");
     flights.make("i2", "x", "node-b");
@@ -155,27 +154,27 @@ async fn document_21_section_11_2_rows_4_and_7_the_vm_lands_and_all_candidates_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn u3_a_live_migration_has_landed_when_another_host_lists_the_vm_and_not_by_its_source() {
+async fn a_live_migration_has_landed_when_another_host_lists_the_vm_and_not_by_its_source() {
     let flights = begin();
     flights.lists("node-c", &["x"]);
     flights.make("i1", "x", "node-a");
     flights.make("i2", "x", "node-b");
     flights.settle().await;
-    assert_eq!((flights.left().len(), flights.reason("i1")), (2, None), "its source says nothing");
+    assert_eq!((flights.left().len(), flights.reason("i1")), (2, None), "the source lists nothing");
     flights.lists("node-b", &["x"]);
     flights.settle().await;
-    assert_eq!(flights.left(), [""; 0], "both hosts list it for a while");
+    assert_eq!(flights.left(), [""; 0], "both hosts list the VM for a while");
 }
 
 #[tokio::test(start_paused = true)]
-async fn u3_after_a_restart_only_the_target_proves_a_landing() {
+async fn after_a_restart_only_the_target_proves_a_landing() {
     let before = begin();
     before.make("i1", "x", "node-a");
     before.make("i2", "x", "node-b");
     before.settle().await;
     before.lists("node-c", &["x"]);
     let after = process(&World::new(&before.world.server), &before.clock);
-    assert_eq!(after.reconcile("i1").await.unwrap(), Action::RequeueAfter(LIFE), "it may have been there before");
+    assert_eq!(after.reconcile("i1").await.unwrap(), Action::RequeueAfter(LIFE), "the VM may have been there before");
     after.lists("node-c", &[]);
     after.lists("node-b", &["x"]);
     after.settle().await;
@@ -183,16 +182,16 @@ async fn u3_after_a_restart_only_the_target_proves_a_landing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_21_section_11_2_rows_5_and_6_a_resize_in_place_ends_with_the_size() {
+async fn a_resize_in_place_ends_with_the_size() {
     let flights = begin();
     flights.lists("node-a", &["x"]);
     flights.resize("i5", "node-a");
     flights.settle().await;
-    assert_eq!(flights.reason("i5"), Some(unknown("VMSizeUnknown")), "nobody can say");
+    assert_eq!(flights.reason("i5"), Some(unknown("VMSizeUnknown")), "the size is unknown");
     let say = |size: Result<Resources, String>| flights.sizes.0.lock().insert("x".to_owned(), size);
     say(Err("Nova does not answer".to_owned()));
     let error = flights.reconcile("i5").await.unwrap_err();
-    assert_eq!(error.class(), Class::Later, "{error}");
+    assert_eq!(error.class(), ErrorClass::Transient, "{error}");
     say(Ok(Resources::new(Bytes::from_mib(16 << 10), Cores::new(4))));
     flights.reconcile("i5").await.unwrap();
     assert_eq!(flights.reason("i5"), Some(unknown("VMSizeMismatch")));
@@ -202,7 +201,7 @@ async fn document_21_section_11_2_rows_5_and_6_a_resize_in_place_ends_with_the_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_21_section_15_no_1_other_types_and_domains_are_neither_woken_nor_written() {
+async fn other_types_and_domains_are_neither_enqueued_nor_written() {
     let flights = begin();
     let mut slot = testing::slot("uuid-1", 0);
     slot.spec.target_host = Some("node-a".to_owned());
@@ -219,7 +218,7 @@ async fn document_21_section_15_no_1_other_types_and_domains_are_neither_woken_n
     flights.world.server.create(&cinder).unwrap();
     flights.lists("node-a", &["x"]);
     flights.world.deliver().unwrap();
-    assert_eq!(next(&flights.queue), None, "nobody is woken");
+    assert_eq!(next(&flights.queue), None, "nothing is enqueued");
     sleep(2 * LIFE).await;
     for name in flights.left() {
         assert_eq!(flights.reconcile(&name).await.unwrap(), Action::AwaitChange, "{name}");
@@ -228,7 +227,7 @@ async fn document_21_section_15_no_1_other_types_and_domains_are_neither_woken_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn u3_it_is_deleted_at_its_end_or_after_half_an_hour_to_the_second() {
+async fn it_is_deleted_at_its_end_or_after_half_an_hour_to_the_second() {
     let flights = begin();
     flights.make("i1", "x", "node-a");
     let mut ends = flight("i2", "y", "node-a", "create");
@@ -248,7 +247,7 @@ async fn u3_it_is_deleted_at_its_end_or_after_half_an_hour_to_the_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn section_15_no_9_what_is_gone_already_does_not_matter_and_what_fails_is_tried_again() {
+async fn what_is_gone_already_does_not_matter_and_what_fails_is_tried_again() {
     let flights = begin();
     for (name, host) in [("i1", "node-a"), ("i2", "node-b"), ("i3", "node-c")] {
         flights.make(name, "x", host);
@@ -260,28 +259,28 @@ async fn section_15_no_9_what_is_gone_already_does_not_matter_and_what_fails_is_
     });
     flights.world.server.fail(Verb::Delete, &path("i3"), 1, Fault::Forbidden);
     flights.lists("node-a", &["x"]);
-    assert_eq!(flights.reconcile("i2").await.unwrap_err().class(), Class::Later);
-    assert_eq!(flights.left(), ["i1", "i3"], "what proves the landing is still there");
+    assert_eq!(flights.reconcile("i2").await.unwrap_err().class(), ErrorClass::Transient);
+    assert_eq!(flights.left(), ["i1", "i3"], "the proof of the landing is still there");
     flights.reconcile("i3").await.unwrap();
     assert_eq!(flights.left(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn d5_where_hosts_or_reservations_cannot_be_read_nothing_is_concluded() {
+async fn where_hosts_or_reservations_cannot_be_read_nothing_is_concluded() {
     let flights = begin();
     let (stores, home) = (&flights.world.stores, ClusterName::home());
     flights.make("i1", "x", "node-a");
     failing(&stores.hypervisors, &home, Some("cut"));
     flights.reconcile("i1").await.unwrap();
-    assert_eq!(flights.reason("i1"), None, "it may be anywhere");
+    assert_eq!(flights.reason("i1"), None, "the VM may be on any host");
     flights.lists("node-c", &["x"]);
     flights.reconcile("i1").await.unwrap();
     failing(&stores.hypervisors, &home, None);
     flights.reconcile("i1").await.unwrap();
-    assert_eq!(flights.left(), ["i1"], "whether it was there before nobody knows");
+    assert_eq!(flights.left(), ["i1"], "it is unknown whether the VM was there before");
     failing(&stores.reservations, &home, Some("cut"));
     flights.lists("node-a", &["x"]);
-    assert_eq!(flights.reconcile("i1").await.unwrap_err().class(), Class::Later);
+    assert_eq!(flights.reconcile("i1").await.unwrap_err().class(), ErrorClass::Transient);
     assert_eq!(flights.left(), ["i1"], "a deletion needs a complete read");
     failing(&stores.reservations, &home, None);
     flights.reconcile("i1").await.unwrap();
@@ -299,24 +298,24 @@ async fn a_successor_of_the_same_name_is_another_one() {
         server.create(&flight("i1", "y", "node-b", "create")).unwrap();
     });
     flights.lists("node-a", &["x"]);
-    assert_eq!(flights.reconcile("i1").await.unwrap_err().class(), Class::Soon, "the uid is another one");
+    assert_eq!(flights.reconcile("i1").await.unwrap_err().class(), ErrorClass::Conflict, "the uid differs");
     flights.settle().await;
     assert_eq!(flights.left(), ["i1"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_21_section_11_2_row_3_old_data_without_its_block_says_so_and_ends_all_the_same() {
+async fn old_data_without_its_block_reports_it_and_ends_all_the_same() {
     let flights = begin();
     let mut bare = flight("i1", "x", "node-a", "create");
     bare.spec.in_flight_reservation = None;
     bare.metadata.uid = Some("u".to_owned());
     bare.metadata.resource_version = Some("1".to_owned());
     bare.metadata.creation_timestamp = Some(berth_crds::Time(flights.clock.now()));
-    // Admission does not take it today, so only the store has it.
+    // Admission rejects such an object today, so only the store has it.
     berth_cluster::testing::applied(&flights.world.stores.reservations, &ClusterName::home(), bare);
     let key = ObjectKey::new(ClusterName::home(), "i1");
     assert_eq!(flights.controller.reconcile(key.clone()).await.unwrap(), Action::RequeueAfter(LIFE));
     let calls = flights.world.server.calls();
-    let said = calls.last().unwrap();
-    assert!(said.contains("status /") && said.contains(r#""reason":"MissingSpec""#), "{said}");
+    let reported = calls.last().unwrap();
+    assert!(reported.contains("status /") && reported.contains(r#""reason":"MissingSpec""#), "{reported}");
 }

@@ -1,4 +1,4 @@
-//! Looks at hosts that hold more than they have, together with the looks at their slots.
+//! Reconciliations of over-booked hosts, together with those of their slots.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::testing::{failing, opened};
-use berth_cluster::{Action, Class, Classified, Freezer, ObjectKey, Reconciler as _, Requests};
+use berth_cluster::{Action, Classified, ErrorClass, ObjectKey, Pauses, Reconciler as _, Requests};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation, labels};
 use berth_reservation::oversubscription::{Context, OversubscriptionController, OversubscriptionMetrics, Settings};
 use berth_telemetry::clock::{Clock, TokioClock};
-use berth_telemetry::config::Freeze;
+use berth_telemetry::config::Pause;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Fault, Verb, next, seeds};
 use serde_json::json;
@@ -20,11 +20,11 @@ use tokio::time::sleep;
 
 use support::{Process, UUID, begin, name, path};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const INTERVAL: Duration = Duration::from_secs(30);
-const SETTINGS: Settings = Settings { grace: PATIENCE, interval: INTERVAL, evict: true, evict_occupied: false };
+const SETTINGS: Settings = Settings { grace: TIMEOUT, interval: INTERVAL, evict: true, evict_occupied: false };
 
-/// The process of the slots with the check beside it.
+/// The process of the slots with the controller of hosts.
 struct Hosts {
     process: Process,
     controller: Arc<OversubscriptionController>,
@@ -32,14 +32,14 @@ struct Hosts {
     queue: Requests<ObjectKey>,
 }
 
-/// Hosts that are ready, with room for so many slots each, and one slot for each of these hosts, in force.
-async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hosts {
+/// Ready hosts with free capacity for this many slots each, and one ready slot for each of these names.
+async fn hosts(free_capacities: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hosts {
     let process = begin(&[]);
     let world = &process.world;
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
     let now = clock.now();
-    for (host, room) in rooms {
-        world.server.create(&seeds::ready(seeds::host(host, *room), now)).unwrap();
+    for (host, free) in free_capacities {
+        world.server.create(&seeds::ready(seeds::host(host, *free), now)).unwrap();
     }
     let queue = opened();
     let metrics = Metrics::new(&[].into()).unwrap();
@@ -47,8 +47,8 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
         reservations: world.writer(&world.stores.reservations),
         hypervisors: world.stores.hypervisors.clone(),
         view: world.scheduler.clone(),
-        freezer: Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
-        brake: world.brake(&clock).unwrap(),
+        pauses: Pauses::new(Pause::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
+        disruption_limit: world.disruption_limit(&clock).unwrap(),
         evictions: process.slots.evictions(),
         metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
         settings,
@@ -69,9 +69,9 @@ impl Hosts {
         ObjectKey::new(ClusterName::home(), host)
     }
 
-    /// Somebody gives a host another size, in slots.
-    fn resize(&self, host: &str, room: u64) {
-        let size = json!({ "memory": seeds::slots(room), "cpu": (room * seeds::SLOT_CORES).to_string() });
+    /// Sets the size of a host, in slots.
+    fn resize(&self, host: &str, free: u64) {
+        let size = json!({ "memory": seeds::slots(free), "cpu": (free * seeds::SLOT_CORES).to_string() });
         self.status(host, &json!({ "status": { "effectiveCapacity": size } }));
     }
 
@@ -79,13 +79,11 @@ impl Hosts {
         self.process.world.server.edit_status::<Hypervisor>(host, patch).unwrap();
     }
 
-    /// One look, after the news have arrived.
     async fn reconcile(&self, host: &str) -> Result<Action, berth_reservation::Error> {
         self.process.world.deliver().unwrap();
         self.controller.reconcile(Self::key(host)).await
     }
 
-    /// Looks at everything that was woken.
     async fn settle(&self) {
         loop {
             assert_eq!(self.process.settle().await, []);
@@ -94,12 +92,12 @@ impl Hosts {
         }
     }
 
-    fn woken(&self) -> Vec<String> {
+    fn enqueued(&self) -> Vec<String> {
         self.process.world.deliver().unwrap();
         std::iter::from_fn(|| next(&self.queue)).map(|key| key.name.to_string()).collect()
     }
 
-    /// The lines of the metrics, without their common beginning.
+    /// The lines of the metrics, without their common prefix.
     fn shown(&self) -> Vec<String> {
         let text = self.metrics.render();
         let values = text.lines().filter_map(|line| line.strip_prefix("cortex_committed_resource_host_oversubscribed"));
@@ -111,7 +109,7 @@ impl Hosts {
     }
 }
 
-/// What [`Hosts::shown`] shows of `node1` when it holds so many slots too many.
+/// What [`Hosts::shown`] returns for `node1` with this many slots too many.
 fn too_many(count: u64) -> Vec<String> {
     let of =
         |resource: &str, amount: u64| format!("{{az=\"eu-test-1a\",host=\"node1\",resource=\"{resource}\"}} {amount}");
@@ -122,19 +120,19 @@ fn on(host: &str) -> (Option<String>, Option<String>) {
     (Some(host.to_owned()), Some(host.to_owned()))
 }
 
-/// `node1` with two slots has shrunk to one, and that was seen.
+/// `node1` with two slots has shrunk to one, and the operator has seen that.
 async fn shrunk() -> Hosts {
     let hosts = hosts(&[("node1", 2), ("node2", 2)], &["node1", "node1"], SETTINGS).await;
     hosts.resize("node1", 1);
-    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(TIMEOUT));
     hosts
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_21_section_10_after_the_grace_one_slot_leaves_a_host_that_has_shrunk_and_finds_another() {
+async fn after_the_grace_one_slot_leaves_a_host_that_has_shrunk_and_finds_another() {
     let hosts = shrunk().await;
     assert_eq!(hosts.shown(), too_many(1));
-    sleep(PATIENCE.saturating_sub(Duration::from_secs(1))).await;
+    sleep(TIMEOUT.saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(Duration::from_secs(1)));
     assert_eq!(hosts.writes(), [""; 0]);
     sleep(INTERVAL).await;
@@ -153,11 +151,11 @@ async fn document_21_section_10_after_the_grace_one_slot_leaves_a_host_that_has_
 }
 
 #[tokio::test(start_paused = true)]
-async fn section_15_no_12_as_many_slots_as_are_needed_leave_in_one_look() {
+async fn as_many_slots_as_are_needed_leave_in_one_reconciliation() {
     let hosts = hosts(&[("node1", 4), ("node2", 4)], &["node1"; 4], SETTINGS).await;
     hosts.resize("node1", 1);
     hosts.reconcile("node1").await.unwrap();
-    sleep(PATIENCE).await;
+    sleep(TIMEOUT).await;
     hosts.reconcile("node1").await.unwrap();
     assert_eq!(hosts.writes().len(), 3);
     hosts.settle().await;
@@ -168,17 +166,17 @@ async fn section_15_no_12_as_many_slots_as_are_needed_leave_in_one_look() {
 #[tokio::test(start_paused = true)]
 async fn a_violation_that_is_over_by_itself_begins_a_new_grace_the_next_time() {
     let hosts = shrunk().await;
-    sleep(PATIENCE.saturating_sub(INTERVAL)).await;
+    sleep(TIMEOUT.saturating_sub(INTERVAL)).await;
     hosts.resize("node1", 2);
     assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::AwaitChange);
     assert_eq!(hosts.shown(), [""; 0]);
     sleep(INTERVAL).await;
     hosts.resize("node1", 1);
-    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(TIMEOUT));
 }
 
 #[tokio::test(start_paused = true)]
-async fn section_15_no_14_a_host_is_checked_once_per_interval_and_a_failed_read_does_not_count() {
+async fn a_host_is_checked_once_per_interval_and_a_failed_read_does_not_count() {
     let hosts = hosts(&[("node1", 2)], &["node1", "node1"], SETTINGS).await;
     let (store, home) = (hosts.process.world.stores.reservations.clone(), ClusterName::home());
     failing(&store, &home, Some("cut"));
@@ -192,7 +190,7 @@ async fn section_15_no_14_a_host_is_checked_once_per_interval_and_a_failed_read_
 }
 
 #[tokio::test(start_paused = true)]
-async fn d5_nobody_is_evicted_on_a_partial_read() {
+async fn no_slot_is_evicted_on_a_partial_read() {
     for kind in ["reservations", "hypervisors"] {
         let hosts = shrunk().await;
         let (stores, home) = (&hosts.process.world.stores, ClusterName::home());
@@ -201,20 +199,20 @@ async fn d5_nobody_is_evicted_on_a_partial_read() {
             _ => failing(&stores.hypervisors, &home, why),
         };
         fail(Some("cut"));
-        sleep(PATIENCE).await;
+        sleep(TIMEOUT).await;
         assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL), "{kind}");
         fail(None);
         assert_eq!(
             hosts.reconcile("node1").await.unwrap(),
-            Action::RequeueAfter(PATIENCE),
-            "{kind}: nobody watched meanwhile"
+            Action::RequeueAfter(TIMEOUT),
+            "{kind}: there was no watch in the meantime"
         );
         assert_eq!(hosts.writes(), [""; 0], "{kind}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn d5_a_reservation_that_cannot_be_read_stops_the_hosts_that_it_names_and_no_others() {
+async fn a_reservation_that_cannot_be_read_stops_the_hosts_that_it_names_and_no_others() {
     for (named, writes) in [("node1", 0), ("node2", 1)] {
         let hosts = shrunk().await;
         let broken = json!({
@@ -224,25 +222,25 @@ async fn d5_a_reservation_that_cannot_be_read_stops_the_hosts_that_it_names_and_
         });
         let store = &hosts.process.world.stores.reservations;
         berth_cluster::testing::applied_raw(store, &ClusterName::home(), broken).unwrap();
-        sleep(PATIENCE).await;
+        sleep(TIMEOUT).await;
         hosts.reconcile("node1").await.unwrap();
-        assert_eq!(hosts.writes().len(), writes, "it names {named}");
+        assert_eq!(hosts.writes().len(), writes, "the message names {named}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn section_15_no_14_a_host_that_is_not_ready_or_gone_shows_nothing_and_is_forgotten() {
+async fn a_host_that_is_not_ready_or_gone_shows_nothing_and_is_forgotten() {
     let hosts = shrunk().await;
     let condition = |status: &str| {
         json!({ "status": { "conditions": [{ "type": "Ready", "status": status, "reason": "x", "message": "",
                 "lastTransitionTime": "2026-03-01T12:00:00Z" }] } })
     };
-    sleep(PATIENCE).await;
+    sleep(TIMEOUT).await;
     hosts.status("node1", &condition("False"));
     assert_eq!((hosts.reconcile("node1").await.unwrap(), hosts.shown()), (Action::AwaitChange, vec![]));
     sleep(INTERVAL).await;
     hosts.status("node1", &condition("True"));
-    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE), "the grace begins anew");
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(TIMEOUT), "the grace starts again");
     assert_eq!(hosts.shown(), too_many(1));
     hosts.process.world.server.delete::<Hypervisor>("node1").unwrap();
     assert_eq!((hosts.reconcile("node1").await.unwrap(), hosts.shown()), (Action::AwaitChange, vec![]));
@@ -250,26 +248,30 @@ async fn section_15_no_14_a_host_that_is_not_ready_or_gone_shows_nothing_and_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn section_14_a_vm_that_comes_into_the_slot_meanwhile_keeps_it() {
+async fn vm_that_comes_into_the_slot_meanwhile_keeps_it() {
     let hosts = shrunk().await;
-    sleep(PATIENCE).await;
+    sleep(TIMEOUT).await;
     let vm = json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
     let booked = json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } });
     hosts.process.world.server.before(Verb::Patch, &path(0), 1, move |server| {
         server.edit::<Reservation>(&name(0), &booked).unwrap();
     });
-    assert_eq!(hosts.reconcile("node1").await.unwrap_err().class(), Class::Soon, "the precondition on the version");
+    assert_eq!(
+        hosts.reconcile("node1").await.unwrap_err().class(),
+        ErrorClass::Conflict,
+        "the precondition on the version"
+    );
     assert_eq!(hosts.process.slot(0).spec.target_host.as_deref(), Some("node1"));
     hosts.reconcile("node1").await.unwrap();
     hosts.settle().await;
-    assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node1"), on("node2")), "the empty one leaves");
+    assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node1"), on("node2")), "the empty slot leaves");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_eviction_of_unknown_outcome_is_looked_up_before_anybody_else_leaves() {
+async fn an_eviction_of_unknown_outcome_is_read_again_before_anybody_else_leaves() {
     for fault in [Fault::LoseAnswer, Fault::Internal, Fault::Hang] {
         let hosts = shrunk().await;
-        sleep(PATIENCE).await;
+        sleep(TIMEOUT).await;
         hosts.process.world.server.fail(Verb::Patch, &path(0), 1, fault);
         assert!(hosts.reconcile("node1").await.is_err(), "{fault:?}");
         // Before the watch shows anything.
@@ -281,7 +283,7 @@ async fn an_eviction_of_unknown_outcome_is_looked_up_before_anybody_else_leaves(
 }
 
 #[tokio::test(start_paused = true)]
-async fn section_15_no_12_slots_with_vms_stay_unless_the_setting_says_otherwise() {
+async fn slots_with_vms_stay_unless_the_setting_reports_otherwise() {
     for evict_occupied in [false, true] {
         let hosts = hosts(&[("node1", 2), ("node2", 2)], &["node1"], Settings { evict_occupied, ..SETTINGS }).await;
         let vm =
@@ -294,42 +296,42 @@ async fn section_15_no_12_slots_with_vms_stay_unless_the_setting_says_otherwise(
         hosts.status("node1", &runs);
         hosts.process.settle().await;
         hosts.reconcile("node1").await.unwrap();
-        sleep(PATIENCE).await;
+        sleep(TIMEOUT).await;
         hosts.reconcile("node1").await.unwrap();
         let data = hosts.process.slot(0).spec;
         let vms = data.committed_resource_reservation.unwrap().allocations.len();
         let expected = if evict_occupied { (None, 0) } else { (Some("node1"), 1) };
         assert_eq!((data.target_host.as_deref(), vms), expected);
         if !evict_occupied {
-            assert!(!hosts.shown().is_empty(), "it stays over-booked, and that is shown");
-            assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL), "and looked at again");
+            assert!(!hosts.shown().is_empty(), "the host stays over-booked, and the metric shows it");
+            assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL), "and reconciled again");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn u57_frozen_slots_stay_where_they_are_until_they_are_set_free() {
+async fn paused_slots_stay_where_they_are_until_they_are_set_free() {
     let hosts = shrunk().await;
-    let mut commitment = seeds::patient(UUID, 2);
-    commitment.metadata.annotations = Some([(labels::FREEZE.to_owned(), String::new())].into());
+    let mut commitment = seeds::waiting_commitment(UUID, 2);
+    commitment.metadata.annotations = Some([(labels::PAUSED.to_owned(), String::new())].into());
     hosts.process.world.server.create(&commitment).unwrap();
-    sleep(PATIENCE).await;
-    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE), "nobody may leave");
+    sleep(TIMEOUT).await;
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(TIMEOUT), "no slot may leave");
     assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(1)));
-    let free = json!({ "metadata": { "annotations": { labels::FREEZE: null } } });
+    let free = json!({ "metadata": { "annotations": { labels::PAUSED: null } } });
     let name = berth_crds::names::commitment(UUID);
     hosts.process.world.server.edit::<berth_crds::CommittedResource>(&name, &free).unwrap();
-    sleep(PATIENCE).await;
+    sleep(TIMEOUT).await;
     hosts.reconcile("node1").await.unwrap();
     assert_eq!(hosts.writes().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn d14_a_host_that_loses_nearly_everything_at_once_keeps_it_until_somebody_has_looked() {
+async fn a_host_that_would_lose_nearly_all_slots_keeps_them_until_a_user_confirms() {
     let hosts = hosts(&[("node1", 30), ("node2", 30)], &["node1"; 30], SETTINGS).await;
     hosts.resize("node1", 9);
     hosts.reconcile("node1").await.unwrap();
-    sleep(PATIENCE).await;
+    sleep(TIMEOUT).await;
     assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL));
     assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(21)), "20 may be moved within 10 minutes");
     sleep(INTERVAL).await;
@@ -343,15 +345,15 @@ async fn without_eviction_hosts_are_only_counted() {
     let hosts = hosts(&[("node1", 2)], &["node1", "node1"], Settings { evict: false, ..SETTINGS }).await;
     hosts.resize("node1", 1);
     hosts.reconcile("node1").await.unwrap();
-    sleep(PATIENCE).await;
-    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE));
+    sleep(TIMEOUT).await;
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(TIMEOUT));
     assert_eq!((hosts.shown(), hosts.writes()), (too_many(1), vec![]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_has_to_leave_for_a_slot_that_is_on_its_way_and_what_a_person_clears_is_not_called_evicted() {
+async fn no_slot_is_evicted_for_one_that_is_leaving_and_what_a_user_clears_is_not_called_evicted() {
     let hosts = shrunk().await;
-    sleep(PATIENCE).await;
+    sleep(TIMEOUT).await;
     hosts.process.send_to(0, "node2");
     assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL));
     hosts.settle().await;
@@ -362,23 +364,23 @@ async fn nobody_has_to_leave_for_a_slot_that_is_on_its_way_and_what_a_person_cle
 }
 
 #[tokio::test(start_paused = true)]
-async fn section_15_no_14_what_blocks_a_host_wakes_it_and_what_does_not_does_not() {
+async fn what_blocks_a_host_enqueues_it_and_what_does_not_does_not() {
     let hosts = hosts(&[("node1", 4), ("node2", 4)], &["node1"], SETTINGS).await;
-    hosts.woken();
+    hosts.enqueued();
     hosts.process.make(1, Some("node2"));
-    assert_eq!(hosts.woken(), ["node2"], "by its target alone");
+    assert_eq!(hosts.enqueued(), ["node2"], "by its target alone");
     hosts.process.send_to(0, "node2");
-    assert_eq!(hosts.woken(), ["node1", "node2"], "by target and status");
+    assert_eq!(hosts.enqueued(), ["node1", "node2"], "by target and status");
     hosts.process.edit(1, &json!({ "metadata": { "annotations": { "a": "b" } } }));
     hosts.process.edit(1, &json!({ "spec": { "endTime": "2030-01-01T00:00:00Z" } }));
-    assert_eq!(hosts.woken(), [""; 0]);
+    assert_eq!(hosts.enqueued(), [""; 0]);
     hosts.process.world.server.delete::<Reservation>(&name(1)).unwrap();
-    assert_eq!(hosts.woken(), ["node2"]);
+    assert_eq!(hosts.enqueued(), ["node2"]);
     hosts.resize("node1", 3);
-    assert_eq!(hosts.woken(), ["node1"]);
+    assert_eq!(hosts.enqueued(), ["node1"]);
     let beat = json!({ "metadata": { "annotations": { "beat": "1" } } });
     hosts.process.world.server.edit::<Hypervisor>("node1", &beat).unwrap();
-    assert_eq!(hosts.woken(), [""; 0]);
+    assert_eq!(hosts.enqueued(), [""; 0]);
     let mut failover = berth_crds::testing::slot(UUID, 7);
     failover.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_FAILOVER.to_owned())].into());
     failover.spec.type_ = berth_crds::ReservationType::FailoverReservation;
@@ -386,5 +388,5 @@ async fn section_15_no_14_what_blocks_a_host_wakes_it_and_what_does_not_does_not
     failover.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());
     failover.spec.target_host = Some("node1".to_owned());
     hosts.process.world.server.create(&failover).unwrap();
-    assert_eq!(hosts.woken(), ["node1"], "any type");
+    assert_eq!(hosts.enqueued(), ["node1"], "any type");
 }

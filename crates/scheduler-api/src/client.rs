@@ -1,4 +1,4 @@
-//! The client of the scheduler API: an external scheduler looks like the one in this process.
+//! The client of the scheduler API: an external scheduler behaves like the one in this process.
 
 mod chosen;
 mod external;

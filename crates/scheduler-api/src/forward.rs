@@ -1,6 +1,4 @@
-//! Requests that only the leader may decide, on their way to it. It decides what is passed on in both directions and
-//! what is answered when the leader is not heard; who leads, and whether a request may be forwarded at all, is decided
-//! by the server.
+//! Requests that only the leader may decide, on their way to it.
 
 use std::time::Duration;
 
@@ -20,15 +18,14 @@ use tracing::warn;
 use crate::server::{DEADLINE_MS, FORWARDED, Forwarder, PATH};
 use crate::web;
 
-/// A leader that takes longer to accept a connection is as good as gone.
+/// A leader that takes longer to accept a connection counts as gone.
 const CONNECT: Duration = Duration::from_secs(1);
 /// Bytes of an answer: many times what ten thousand explained hosts take.
 const MOST: usize = 64 << 20;
 /// Seconds. A new leader is there within 15, and mostly much sooner.
 const TRY_AGAIN: HeaderValue = HeaderValue::from_static("2");
-/// Of what the caller said. The leader wants to see its token as well.
+/// The headers of the client that are forwarded. The leader checks the token as well.
 const SENT: [HeaderName; 3] = [AUTHORIZATION, CONTENT_TYPE, X_REQUEST_ID];
-/// Of what the leader says.
 const ANSWERED: [HeaderName; 4] = [CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS, RETRY_AFTER, WWW_AUTHENTICATE];
 
 /// Forwards requests to the leader, over connections that stay open.
@@ -40,7 +37,7 @@ pub struct Forward {
 
 /// Why there is no answer of the leader.
 #[derive(Debug, thiserror::Error)]
-enum Unheard {
+enum ForwardError {
     #[error("the leader cannot be reached: {0}; try again")]
     Away(String),
     #[error("the leader did not answer within {} ms, so whether it has decided is unknown; try again", .0.as_millis())]
@@ -76,10 +73,10 @@ impl Forwarder for Forward {
         let (url, request) = (format!("{leader}{PATH}"), self.request(leader, body, headers, left));
         async move {
             // Elapsed, or cut: the leader may have decided, and then its assume entry holds the host until it runs out.
-            let answer = timeout(left, exchange(request)).await.unwrap_or(Err(Unheard::Slow(left)));
+            let answer = timeout(left, exchange(request)).await.unwrap_or(Err(ForwardError::Slow(left)));
             answer.unwrap_or_else(|unheard| {
-                warn!(url, error = %unheard, "a request was not forwarded");
-                not_heard(&unheard)
+                warn!(url, error = %unheard, "request not forwarded");
+                answer_unreachable(&unheard)
             })
         }
         .boxed()
@@ -90,16 +87,16 @@ fn chosen<const N: usize>(headers: &HeaderMap, names: [HeaderName; N]) -> Header
     names.into_iter().filter_map(|name| headers.get(&name).cloned().map(|value| (name, value))).collect()
 }
 
-async fn exchange(request: RequestBuilder) -> Result<Response, Unheard> {
+async fn exchange(request: RequestBuilder) -> Result<Response, ForwardError> {
     let mut answer = request.send().await.map_err(|error| {
         let sent = !error.is_connect() && !error.is_builder();
-        if sent { Unheard::Cut(web::line(error)) } else { Unheard::Away(web::line(error)) }
+        if sent { ForwardError::Cut(web::line(error)) } else { ForwardError::Away(web::line(error)) }
     })?;
     let mut body = Vec::new();
     match web::first_bytes(&mut answer, MOST, &mut body).await {
         Ok(true) => {}
-        Ok(false) => return Err(Unheard::Cut(format!("it is longer than {MOST} bytes"))),
-        Err(error) => return Err(Unheard::Cut(web::line(error))),
+        Ok(false) => return Err(ForwardError::Cut(format!("it is longer than {MOST} bytes"))),
+        Err(error) => return Err(ForwardError::Cut(web::line(error))),
     }
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = answer.status();
@@ -107,7 +104,7 @@ async fn exchange(request: RequestBuilder) -> Result<Response, Unheard> {
     Ok(response)
 }
 
-fn not_heard(unheard: &Unheard) -> Response {
+fn answer_unreachable(unheard: &ForwardError) -> Response {
     let mut response = answer::text(StatusCode::SERVICE_UNAVAILABLE, unheard.to_string());
     response.headers_mut().insert(RETRY_AFTER, TRY_AGAIN);
     response

@@ -1,5 +1,5 @@
-//! What is remembered of decisions, for people: a History object for each workload where the kind is installed,
-//! otherwise an event on the slot that the VM goes into. Nothing here holds up or fails a run.
+//! Records decisions for users: in a History object for each workload if the kind is installed, otherwise as an event
+//! of the slot into which the VM is booked. Recording neither delays nor fails a run.
 
 mod decided;
 mod explanation;
@@ -8,7 +8,7 @@ mod object;
 #[cfg(test)]
 mod tests;
 
-pub use decided::{Decided, Verdict, decided};
+pub use decided::{HistoryDecision, RunResult, decided};
 pub use explanation::explanation;
 pub use histories::{Histories, HistoryMetrics, HistoryParts};
 pub use object::{new, next};

@@ -1,14 +1,14 @@
-//! The external scheduler API: the server that Nova and other controllers ask, the client behind which an external
-//! scheduler looks like the one in this process, forwarding to the leader, the loader of Pipeline objects, and what is
-//! written after a decision: VMs into slots, histories.
+//! The external scheduler API: the server for Nova and other clients, the client that makes an external scheduler
+//! behave like the one in this process, forwarding to the leader, the loader of Pipeline objects, and the writes after
+//! a decision: bookings and histories.
 //!
 //! Which host is best is decided in `berth_scheduler`.
 
 mod backend;
+mod bounded_queue;
 mod client;
 mod forward;
 pub mod history;
-mod lane;
 pub mod metrics;
 pub mod pipelines;
 mod role;

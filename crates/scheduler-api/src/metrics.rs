@@ -1,5 +1,4 @@
-//! What is counted about requests and runs. It decides names and labels; all values of labels come from closed sets, or
-//! are bounded here.
+//! The metrics of requests and runs.
 
 mod runs;
 #[cfg(test)]
@@ -25,7 +24,6 @@ pub const DURATION: Metric = Metric {
     labels: &["method", "path", "status", "error"],
     help: "Seconds that a request to the scheduler API took; error is one of a few fixed texts, Success with 200.",
 };
-/// `berth_scheduler_api_requests_in_flight`.
 pub const IN_FLIGHT: Metric = Metric {
     name: "berth_scheduler_api_requests_in_flight",
     kind: Kind::Gauge,
@@ -53,10 +51,10 @@ impl ApiMetrics {
         })
     }
 
-    /// A request has come; it has been answered, or its caller has gone, when the value is dropped.
-    pub(crate) fn enter(&self) -> Inside {
+    /// Counts a request from its arrival until the value is dropped, because it was answered or its client is gone.
+    pub(crate) fn enter(&self) -> InFlightRequest {
         self.in_flight.inc();
-        Inside(self.in_flight.clone())
+        InFlightRequest(self.in_flight.clone())
     }
 
     /// A request was answered; `class` is one of a few fixed texts.
@@ -65,7 +63,6 @@ impl ApiMetrics {
         self.duration.with_label_values(&labels).observe(took.as_secs_f64());
     }
 
-    /// A run had a result.
     pub(crate) fn ran(&self, pipeline: &str, answer: &Answer, took: Duration) {
         self.runs.ran(pipeline, answer, took);
     }
@@ -85,15 +82,15 @@ fn usual(method: &Method) -> &'static str {
 }
 
 /// A request in the gauge.
-pub(crate) struct Inside(IntGauge);
+pub(crate) struct InFlightRequest(IntGauge);
 
-impl Drop for Inside {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.0.dec();
     }
 }
 
-// What is counted about VMs and the commitments of their projects. What a commitment does for a VM is decided by the scheduler.
+// The metrics of VMs and the commitments of their projects. The scheduler decides whether a commitment covers a VM.
 
 declare_metrics! {
     /// The counters.
@@ -123,7 +120,7 @@ impl CoverageMetrics {
     }
 }
 
-/// Trials and what is not to be tracked are no placements.
+/// Trials and runs without tracking do not count as placements.
 fn is_counted(request: &Request, answer: &Answer) -> bool {
     let options = &request.options;
     answer.hosts.is_empty() || !(options.read_only || options.skip_committed_resource_tracking)

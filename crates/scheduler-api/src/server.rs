@@ -1,18 +1,18 @@
-//! The server side of `POST /scheduler/nova/external`: who is heard, who answers, and with which status. Which host is
-//! best is decided by the scheduler, what a body means by [`crate::wire`].
+//! The server side of `POST /scheduler/nova/external`: authentication, forwarding and status codes. The scheduler
+//! decides which host is best, and [`crate::wire`] interprets bodies.
 
+mod admission_limiter;
 mod api;
 mod body;
 mod forwarder;
-mod gate;
 mod handle;
 mod limits;
 mod refusal;
 mod run;
 mod showing;
-mod surroundings;
 #[cfg(test)]
 mod tests;
+mod time_and_random;
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub use crate::wire::PATH;
 pub use api::Api;
 pub use forwarder::{DEADLINE_MS, FORWARDED, Forwarder};
 pub use limits::ApiLimits;
-pub use surroundings::Surroundings;
+pub use time_and_random::TimeAndRandom;
 
 /// Exactly one path, exactly one method. Bodies are bounded here, whatever the listener allows.
 pub fn router<B: Backend>(api: Arc<Api<B>>) -> Router {

@@ -1,5 +1,4 @@
-//! The HTTP clients of this crate. It decides what they have in common: where trust in servers comes from, and how an
-//! error reads; which limits a call has is decided where the call is made.
+//! The HTTP clients of this crate.
 
 use berth_cluster::chain;
 use reqwest::{Client, ClientBuilder, Response};
@@ -8,7 +7,7 @@ use rustls::crypto::{CryptoProvider, ring};
 /// A client with these settings. Where the system has no certificates, plain HTTP works all the same.
 pub(crate) fn client(settings: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
     if CryptoProvider::get_default().is_none() {
-        // Refused only when somebody was quicker; it is the same provider then.
+        // Refused only when another thread was quicker; it is the same provider then.
         let _ = ring::default_provider().install_default();
     }
     settings().build().or_else(|_| settings().tls_certs_only([]).build())

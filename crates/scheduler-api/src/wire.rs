@@ -1,10 +1,9 @@
-//! Requests and answers as they travel. It decides what a body means and what is wrong with it; what is answered is
-//! decided by the scheduler, and with which status by the server.
+//! Requests and answers as they travel.
 
 mod answer;
 mod fill;
 mod incoming;
-mod malformed;
+mod invalid_request;
 mod members;
 mod outgoing;
 #[cfg(test)]
@@ -13,8 +12,8 @@ mod values;
 
 pub use answer::{decode_answer, encode_answer};
 pub use incoming::{Incoming, decode};
-pub use malformed::Malformed;
-pub(crate) use malformed::one_line;
+pub use invalid_request::Malformed;
+pub(crate) use invalid_request::one_line;
 pub use outgoing::{Ids, encode};
 
 /// The path of the endpoint; with a slash at its end it does not exist.

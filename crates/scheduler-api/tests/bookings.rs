@@ -27,14 +27,14 @@ struct Process {
     given_back: Arc<Mutex<Vec<String>>>,
 }
 
-/// Slots 1 and 2, followed.
+/// Slots 1 and 2, tracked.
 async fn begin() -> Process {
     let scene = Scene::new();
     for number in 1..=2 {
         scene.server.create(&slot("uuid-1", number)).unwrap();
     }
     let reservations = Store::new(&[]);
-    scene.followed(&reservations).await;
+    scene.synced(&reservations).await;
     let given_back: Arc<Mutex<Vec<String>>> = Arc::default();
     let back = given_back.clone();
     let parts = BookingParts {
@@ -83,7 +83,7 @@ impl Process {
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_60_section_10_4_the_vm_is_added_with_its_size_and_the_time() {
+async fn the_vm_is_added_with_its_size_and_the_time() {
     let process = begin().await;
     process.bookings.take(&booking(VM, 1, &[]));
     process.counts("written").await;
@@ -98,7 +98,7 @@ async fn document_60_section_10_4_the_vm_is_added_with_its_size_and_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_60_section_14_b25_the_vm_leaves_the_slot_of_its_first_delivery() {
+async fn the_vm_leaves_the_slot_of_its_first_delivery() {
     let process = begin().await;
     process.bookings.take(&booking(VM, 2, &[]));
     process.counts("written").await;
@@ -108,7 +108,7 @@ async fn document_60_section_14_b25_the_vm_leaves_the_slot_of_its_first_delivery
     let writes = process.scene.server.take_log();
     let writes: Vec<_> = writes[1..].iter().map(String::as_str).collect();
     let expected = [1, 2].map(|number| format!("patch reservations/{}", name(number)));
-    assert_eq!(writes, expected, "it is entered before it is removed");
+    assert_eq!(writes, expected, "the VM is entered before it is removed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,7 +153,7 @@ async fn what_is_refused_or_never_answered_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_60_section_10_4_a_slot_that_is_none_any_more_is_left_alone() {
+async fn slot_that_is_none_any_more_is_left_alone() {
     let process = begin().await;
     process.scene.server.before(Verb::Patch, &path_of::<Reservation>(&name(1)), 1, |server| {
         server.delete::<Reservation>(&name(1)).unwrap();

@@ -1,4 +1,5 @@
-//! Histories on a double of an API server: what is written where the kind is installed, and what is told where it is not.
+//! Histories on a double of an API server: what is written where the kind is installed, and which events are sent where
+//! it is not.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod support;
@@ -35,7 +36,7 @@ async fn begin(installed: bool) -> Process {
     }
     scene.server.create(&slot("uuid-1", 1)).unwrap();
     let reservations = Store::new(&[]);
-    scene.followed(&reservations).await;
+    scene.synced(&reservations).await;
     let writer = Writer::new(Store::new(&[]), scene.cluster.clone()).fenced(Fence::open());
     let parts = HistoryParts {
         writer,
@@ -95,7 +96,7 @@ fn outcome(vm: &str, hosts: &[&str], booked: bool) -> Outcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_60_section_3_9_a_history_is_created_and_then_continued() {
+async fn history_is_created_and_then_continued() {
     let process = begin(true).await;
     process.histories.take(&outcome(VM, &["a", "b"], true));
     process.counts("written", 1).await;
@@ -109,7 +110,7 @@ async fn document_60_section_3_9_a_history_is_created_and_then_continued() {
     let status = process.status();
     assert_eq!((status.history.len(), status.current.unwrap().successful), (1, false));
     assert_eq!(status.history[0].ordered_hosts, ["a", "b"]);
-    until("both are told", || async { process.events("History").len() == 2 }).await;
+    until("there are both events", || async { process.events("History").len() == 2 }).await;
     let events = process.events("History");
     let words: Vec<_> = events.iter().map(|(words, _)| words.as_str()).collect();
     assert_eq!(words, ["Normal SchedulingSucceeded Scheduled", "Warning SchedulingFailed FailedScheduling"]);
@@ -118,13 +119,13 @@ async fn document_60_section_3_9_a_history_is_created_and_then_continued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn u11_without_the_kind_the_slot_gets_an_event_and_the_kind_is_rarely_asked_for() {
+async fn without_the_kind_the_slot_gets_an_event_and_the_kind_is_rarely_asked_for() {
     let process = begin(false).await;
     assert_eq!(process.reservations.len(), 1);
     process.histories.take(&outcome(VM, &["a"], true));
     process.histories.take(&outcome("other", &["a"], false));
     process.counts("not_installed", 2).await;
-    until("the slot is told", || async { process.events("Reservation").len() == 1 }).await;
+    until("there is an event of the slot", || async { process.events("Reservation").len() == 1 }).await;
     let (words, note) = process.events("Reservation").remove(0);
     assert_eq!(words, "Normal SchedulingSucceeded Scheduled");
     assert!(note.starts_with(&format!("VM {VM} is expected in this slot.\n\nStarted with 1 host(s).")), "{note}");

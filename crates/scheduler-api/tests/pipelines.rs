@@ -1,5 +1,5 @@
-//! Pipeline objects on a double of an API server: what is loaded when they, or their kind, come and go, and what their
-//! conditions say.
+//! Pipeline objects on a double of an API server: what is loaded when they, or their kind, appear and disappear, and
+//! their conditions.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod support;
@@ -35,7 +35,6 @@ impl Process {
         Self { scene, store, scheduler, loader }
     }
 
-    /// It leads: conditions are written.
     fn lead(&self, fence: Fence) {
         let writer = Writer::new(self.store.clone(), self.scene.cluster.clone()).fenced(fence);
         let controller =
@@ -74,26 +73,26 @@ fn pipeline(name: &str, filters: &[&str]) -> Pipeline {
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_60_section_3_3_conditions_follow_the_object_and_are_written_once() {
+async fn conditions_follow_the_object_and_are_written_once() {
     let process = Process::new(Mode::BuiltInAndCrd);
     process.lead(Fence::open());
     process.create("mine", &["filter_correct_az", "filter_foo"]);
-    process.scene.followed(&process.store).await;
+    process.scene.synced(&process.store).await;
     process.loader.loaded().await;
     assert!(process.knows("mine") && process.knows(GENERAL_PURPOSE));
-    let said = ["Ready PipelineReady Some(1)", "AllStepsReady AllStepsReady Some(1)"];
-    let said = [&said[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
-    until("the conditions are written", || async { process.conditions("mine") == said }).await;
+    let reported = ["Ready PipelineReady Some(1)", "AllStepsReady AllStepsReady Some(1)"];
+    let reported = [&reported[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
+    until("the conditions are written", || async { process.conditions("mine") == reported }).await;
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     let writes = process.scene.server.take_log();
-    assert_eq!(writes, ["status pipelines/mine"], "the echo of the write says nothing new");
+    assert_eq!(writes, ["status pipelines/mine"], "the watch event of its own write changes nothing");
 
     let broken = json!({ "spec": { "filters": [{ "name": "filter_external_customer" }] } });
     process.scene.server.edit::<Pipeline>("mine", &broken).unwrap();
     until("it is not in use", || async { !process.knows("mine") }).await;
-    let said = ["Ready PipelineInitFailed Some(2)", "AllStepsReady PipelineInitFailed Some(2)"];
-    let said = [&said[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
-    until("the conditions are written", || async { process.conditions("mine") == said }).await;
+    let reported = ["Ready PipelineInitFailed Some(2)", "AllStepsReady PipelineInitFailed Some(2)"];
+    let reported = [&reported[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
+    until("the conditions are written", || async { process.conditions("mine") == reported }).await;
 
     process.scene.server.edit::<Pipeline>("mine", &json!({ "spec": { "type": "detector" } })).unwrap();
     process.scene.server.delete::<Pipeline>("mine").unwrap();
@@ -102,20 +101,20 @@ async fn document_60_section_3_3_conditions_follow_the_object_and_are_written_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_is_not_in_use_and_told_so() {
+async fn an_object_that_cannot_be_read_is_not_in_use_and_reported_so() {
     let process = Process::new(Mode::BuiltInAndCrd);
     process.lead(Fence::open());
     process.create("mine", &["filter_correct_az"]);
-    process.scene.followed(&process.store).await;
+    process.scene.synced(&process.store).await;
     until("it is in use", || async { process.conditions("mine").len() == 3 }).await;
     let unreadable = json!({ "spec": { "filters": [{ "name": 7 }] } });
     process.scene.server.edit_raw(&path_of::<Pipeline>(""), "mine", &unreadable).unwrap();
-    let told = || async {
+    let reported = || async {
         let object = process.scene.server.get_raw(&path_of::<Pipeline>(""), "mine").unwrap();
         let message = object["status"]["conditions"][0]["message"].as_str().unwrap_or_default().to_owned();
         message.starts_with("the object cannot be read, correct it: ")
     };
-    until("it is told so", told).await;
+    until("the condition is written", reported).await;
     assert!(!process.knows("mine"));
     process.scene.server.take_log();
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
@@ -126,7 +125,7 @@ async fn an_object_that_cannot_be_read_is_not_in_use_and_told_so() {
 async fn who_does_not_lead_loads_pipelines_and_writes_nothing() {
     let process = Process::new(Mode::BuiltInAndCrd);
     process.create("mine", &["filter_correct_az"]);
-    process.scene.followed(&process.store).await;
+    process.scene.synced(&process.store).await;
     assert!(process.knows("mine"));
     assert!(process.conditions("mine").is_empty() && process.scene.server.take_log().is_empty());
 }

@@ -1,4 +1,5 @@
-//! A real API server: the kinds Pipeline and History are installed while the process runs, and Pipeline is removed again.
+//! A real API server: the kinds Pipeline and History are installed while the process runs, and Pipeline is removed
+//! again.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use std::future::Future;
@@ -123,7 +124,7 @@ async fn pipelines_and_histories_on_a_real_api_server() {
     let row = "berth_histories_total{outcome=\"not_installed\"} 1";
     until("the kind is missed", || async { counts(row) }).await;
     install(&control_plane, generate::optional(), "histories.cortex.cloud").await;
-    // Nobody asks again within a minute, so somebody else does.
+    // The process asks again only after a minute, so the test asks.
     let api = Api::<History>::all(cluster.client.clone());
     let writer = Writer::new(Store::<History>::new(&[]), cluster.clone());
     let decided = berth_scheduler_api::history::decided(&outcome()).unwrap();
@@ -133,7 +134,7 @@ async fn pipelines_and_histories_on_a_real_api_server() {
     history.clone_from(&stored);
     history.status = Some(berth_scheduler_api::history::next(&stored, &decided, SystemClock.now()));
     writer.patch_status(&ObjectKey::new(ClusterName::home(), "nova-vm-1"), &stored, &history).await.unwrap();
-    assert_eq!(api.get("nova-vm-1").await.unwrap().status, history.status, "nothing was pruned");
+    assert_eq!(api.get("nova-vm-1").await.unwrap().status, history.status, "the API server has pruned nothing");
 
     control_plane.run_kubectl(&["delete", "crd", "pipelines.cortex.cloud"], None).await.unwrap();
     until("the kind is gone", || async { !store.is_served(&ClusterName::home()) && store.is_empty() }).await;

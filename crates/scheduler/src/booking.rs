@@ -16,29 +16,24 @@ pub struct Guest {
     pub group: GroupName,
     /// Its size, from the data of the flavor group.
     pub size: Resources,
-    /// What the project has for it. Only what is left of commitments is booked.
+    /// The commitments of the project for it. Only their unused rest is booked.
     pub commitments: Commitments,
 }
 
-/// What the commitments of a project have for a flavor group and a zone.
+/// The commitments of a project for a flavor group and a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commitments {
     /// The project has none that are in force.
     None,
-    /// Its VMs use all of them.
     UsedUp,
-    /// Something is left.
     Left,
 }
 
 /// A VM that belongs into a slot. Until the slot shows it, the claim keeps its part of the slot from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Booking {
-    /// The VM.
     pub vm: VmId,
-    /// Its size, to be written.
     pub size: Resources,
-    /// The slot that it goes into.
     pub slot: SlotKey,
     /// Slots on other hosts that expect it and where it is not, or that an earlier answer wanted it to be written into:
     /// it leaves them.
@@ -81,8 +76,8 @@ fn lists(view: &View, host: &HostName, vm: &VmId) -> bool {
     state.is_some_and(|state| state.host().instances.contains_key(vm))
 }
 
-/// The memory of a slot that nobody is expected in or was booked for, apart from one VM's own booking. As for the block
-/// a VM that is there takes room in the first of its slots only.
+/// The memory of a slot that no VM is expected in or was booked for, apart from one VM's own booking. As for the block
+/// a VM that is there takes free capacity in the first of its slots only.
 pub(crate) fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
     let expected = slot.expected().filter(|(vm, _)| !counts_before(view, slot, vm));
     let expected: Bytes = expected.map(|(_, size)| size.memory.at_least_zero()).sum();
@@ -123,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_10_5_p8_to_p10_and_document_21_section_8() {
+    fn the_slot_with_the_least_left_is_picked() {
         for (slots, vm, expected) in [
             (vec![("x", 24), ("y", 16), ("z", 12)], 16, Some("y")),
             (vec![("x", 12), ("y", 10)], 16, Some("x")),

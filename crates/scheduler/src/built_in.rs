@@ -1,16 +1,16 @@
 //! The scheduler in this process: one lock around the capacity view, the pipelines and the waiting list. Every public
-//! method is one critical section, so a decision and its assume entries are one step, and room that an event frees is
-//! given out before anybody else can ask.
+//! method is one critical section, so a decision and its assume entries are one step, and free capacity that an event
+//! frees is given out before any other caller can take it.
 
 mod answering;
 mod holding;
 mod host_report;
 mod inner;
+#[cfg(feature = "testing")]
+mod listener;
 mod placing;
 mod serving;
 mod settings;
-#[cfg(feature = "testing")]
-mod witness;
 
 use std::time::Duration;
 use std::{fmt, mem};
@@ -23,8 +23,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::Scope;
 use crate::{
-    Answer, AnswerSettings, Call, Decision, EnqueueSlots, Explanation, Pin, Pipelines, Placed, Placement, Request,
-    Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest,
+    Answer, AnswerSettings, Call, CommitmentRequest, Decision, EnqueueSlots, Explanation, HostVerdict, Pin, Pipelines,
+    Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest,
 };
 use inner::Inner;
 
@@ -36,17 +36,16 @@ pub struct BuiltIn {
     inner: Mutex<Inner>,
     enqueue: EnqueueSlots,
     #[cfg(feature = "testing")]
-    witness: witness::Witness,
+    witness: listener::ListenerSlot,
 }
 
 impl BuiltIn {
-    /// A scheduler without hosts.
     pub fn new(settings: Settings, enqueue: EnqueueSlots) -> Self {
         Self {
             inner: Mutex::new(Inner::new(settings)),
             enqueue,
             #[cfg(feature = "testing")]
-            witness: witness::Witness::default(),
+            witness: listener::ListenerSlot::default(),
         }
     }
 
@@ -66,8 +65,8 @@ impl BuiltIn {
         });
     }
 
-    /// A cluster has not been heard of for too long, or was heard of again: its hosts keep counting, but are not
-    /// offered while withheld.
+    /// A cluster has not been observed for too long, or is observed again: its hosts keep counting, but are not offered
+    /// while withheld.
     pub fn withhold_cluster(&self, cluster: &ClusterName, withhold: bool) {
         self.change(|inner| {
             let offered = inner.fleet.withhold(cluster, withhold);
@@ -80,29 +79,29 @@ impl BuiltIn {
         self.lock().settings.pipelines = pipelines;
     }
 
-    /// Runs a request without keeping room. The slot that it is about does not count.
+    /// Runs a request without keeping free capacity. The slot that it is about does not count.
     pub fn run(&self, request: &Request) -> Result<Decision, SchedulerError> {
         let inner = self.lock();
         inner.run(&inner.without_own_slot(request), request, Scope::Request)
     }
 
-    /// Decides on a request from outside in one critical section. Unless it is `read_only`, the first host of the
-    /// answer is held by a claim until the view shows it or its time is over.
+    /// Decides on an external request in one critical section. Unless it is `read_only`, a claim holds the first host
+    /// of the response until the view shows its effect or it expires.
     pub fn answer(&self, call: &Call<'_>) -> Result<Answer, SchedulerError> {
         self.decide(None, |inner| inner.answer(call))
     }
 
-    /// Ends the claims of answers whose time is over; `now` is monotonic time since the process began.
+    /// Ends the claims that have expired; `now` is monotonic time since the process began.
     pub fn expire(&self, now: Duration) {
         self.change(|inner| inner.expire(now));
     }
 
-    /// What was booked for a VM was not written and will not be: its whole size counts besides the slot from now on.
+    /// The booking of a VM was not written and will not be: its whole size counts beside the slot from now on.
     pub fn unbook(&self, vm: &VmId) {
         self.lock().fleet.view.unbook(vm);
     }
 
-    /// What a request would get, host by host. Changes nothing.
+    /// The result of a request, host by host. Changes nothing.
     pub fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {
         let inner = self.lock();
         inner.explain(&inner.without_own_slot(request), request)
@@ -124,7 +123,7 @@ impl BuiltIn {
         self.lock().fleet.view.all_assumed().len()
     }
 
-    /// The slots whose entries are in doubt: they end with [`Scheduler::settled`] once somebody has looked.
+    /// The slots whose entries are in doubt: they end with [`Scheduler::settled`] once the object was read again.
     pub fn doubts(&self) -> Vec<SlotKey> {
         let inner = self.lock();
         inner.fleet.view.all_assumed().filter(|entry| entry.doubt).map(|entry| entry.key.clone()).collect()
@@ -135,7 +134,7 @@ impl BuiltIn {
         self.lock().fleet.view.displaced()
     }
 
-    /// The hosts whose sums differ from sums made anew: empty unless there is a defect.
+    /// The hosts whose stored sums differ from calculated sums: empty unless there is a defect.
     pub fn drift(&self) -> Vec<HostName> {
         let view = self.lock().fleet.view.clone();
         view.drift()
@@ -151,16 +150,15 @@ impl BuiltIn {
         self.enqueue_served(inner);
     }
 
-    /// The same with an answer that may give room out.
-    fn decide<T>(&self, whole: Option<&WholeRequest>, decide: impl FnOnce(&mut Inner) -> T) -> T {
+    /// The same with an answer that may give free capacity out.
+    fn decide<T>(&self, commitment: Option<&CommitmentRequest>, decide: impl FnOnce(&mut Inner) -> T) -> T {
         let mut inner = self.lock();
         let answer = decide(&mut inner);
-        self.answered(&inner, whole);
+        self.answered(&inner, commitment);
         self.enqueue_served(inner);
         answer
     }
 
-    /// Ends with the lock released.
     fn enqueue_served(&self, mut inner: MutexGuard<'_, Inner>) {
         let served = mem::take(&mut inner.served);
         drop(inner);
@@ -169,15 +167,15 @@ impl BuiltIn {
         }
     }
 
-    /// Room may have been given out; nobody else could ask yet.
+    /// Free capacity may have been given out; no other request has entered yet.
     #[cfg(feature = "testing")]
-    fn answered(&self, inner: &Inner, whole: Option<&WholeRequest>) {
-        self.witness.tell(&inner.fleet.view, whole);
+    fn answered(&self, inner: &Inner, commitment: Option<&CommitmentRequest>) {
+        self.witness.notify(&inner.fleet.view, commitment);
     }
 
     #[cfg(not(feature = "testing"))]
     #[expect(clippy::unused_self, reason = "only tests listen")]
-    fn answered(&self, _: &Inner, _: Option<&WholeRequest>) {}
+    fn answered(&self, _: &Inner, _: Option<&CommitmentRequest>) {}
 
     /// The lock, also after a panic: the view is whole between any two steps, and a decision works on an overlay.
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -187,11 +185,11 @@ impl BuiltIn {
 
 #[cfg(feature = "testing")]
 impl BuiltIn {
-    /// Tells `listener`, the first one that is given, of every answer that may have given room out: with the view as it
-    /// is then, and for [`crate::Scheduler::place_all`] with the request. It must not ask this scheduler anything.
+    /// Calls `listener`, the first one that is set, for every response that may have given free capacity out: with the
+    /// view at that time, and for [`crate::Scheduler::place_all`] with the request. It must not call this scheduler.
     pub fn on_answer(
         &self,
-        listener: impl Fn(&berth_capacity_view::View, Option<&WholeRequest>) + Send + Sync + 'static,
+        listener: impl Fn(&berth_capacity_view::View, Option<&CommitmentRequest>) + Send + Sync + 'static,
     ) {
         self.witness.set(Box::new(listener));
     }
@@ -204,8 +202,8 @@ impl fmt::Debug for BuiltIn {
 }
 
 impl Scheduler for BuiltIn {
-    async fn place_all(&self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
-        self.decide(Some(whole), |inner| inner.place_all(whole))
+    async fn place_all(&self, commitment: &CommitmentRequest) -> Result<Placement, SchedulerError> {
+        self.decide(Some(commitment), |inner| inner.place_all(commitment))
     }
 
     async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
@@ -224,7 +222,7 @@ impl Scheduler for BuiltIn {
         decision.failed.map_or(Ok(decision.hosts), Err)
     }
 
-    fn room(&self, host: &HostName) -> Option<Resources> {
+    fn free_capacity(&self, host: &HostName) -> Option<Resources> {
         self.lock().fleet.view.free(host)?.known()
     }
 
@@ -244,7 +242,7 @@ impl Scheduler for BuiltIn {
         self.change(|inner| inner.withdraw(key));
     }
 
-    fn verdict(&self, key: &SlotKey) -> Verdict {
+    fn verdict(&self, key: &SlotKey) -> HostVerdict {
         verdict(&self.lock().fleet.view, key)
     }
 
@@ -253,24 +251,23 @@ impl Scheduler for BuiltIn {
     }
 }
 
-// Whether the host that a slot names is good for it. What is done about it is for the
-// Reservation controller.
+// Whether the host that a slot names is valid for it. The Reservation controller acts on the result.
 
-fn verdict(view: &View, key: &SlotKey) -> Verdict {
-    let Some(slot) = view.reservation(key) else { return Verdict::Ok };
-    let Some(target) = &slot.target_host else { return Verdict::Ok };
-    let Some(state) = view.id(target).and_then(|id| view.state(id)) else { return Verdict::NoSuchHost };
+fn verdict(view: &View, key: &SlotKey) -> HostVerdict {
+    let Some(slot) = view.reservation(key) else { return HostVerdict::Ok };
+    let Some(target) = &slot.target_host else { return HostVerdict::Ok };
+    let Some(state) = view.id(target).and_then(|id| view.state(id)) else { return HostVerdict::NoSuchHost };
     let zone = &state.host().zone;
     if !slot.zone.is_empty() && slot.zone != *zone {
-        return Verdict::WrongZone { zone: zone.clone() };
+        return HostVerdict::WrongZone { zone: zone.clone() };
     }
-    // Capacity that cannot be read is no reason to move anything.
-    if state.host().nonsense.is_some() || !is_intruder(view, slot) {
-        return Verdict::Ok;
+    // An invalid capacity is no reason to move a slot.
+    if state.host().invalid_amount.is_some() || !is_intruder(view, slot) {
+        return HostVerdict::Ok;
     }
     let free = state.free();
     let without_later = free.less(Resources::ZERO - later_intruders(view, state, key));
-    if without_later.overbooked() { Verdict::Overbooked { free } } else { Verdict::Ok }
+    if without_later.overbooked() { HostVerdict::Overbooked { free } } else { HostVerdict::Ok }
 }
 
 /// An empty slot that is not in force yet and that was not placed by us: the only kind that is revoked at once.
@@ -280,7 +277,7 @@ fn is_intruder(view: &View, slot: &Reservation) -> bool {
     empty && !in_force && !view.placed_by_us(&slot.key)
 }
 
-/// Of several intruders those with the last names go first, and only as many as must.
+/// Of several intruders those with the last names leave first, and only as many as necessary.
 fn later_intruders(view: &View, state: &HostState, key: &SlotKey) -> Resources {
     let later = state.taken().iter().filter(|taken| taken.key > *key);
     let intruders = later.filter(|taken| {

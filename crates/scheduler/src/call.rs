@@ -1,5 +1,5 @@
-//! A request from outside this process, and what it is answered. What is decided is in [`crate::BuiltIn::answer`]; how
-//! requests and answers look on the wire, and who writes what was booked, is for the API.
+//! An external request and its response. [`crate::BuiltIn::answer`] decides; the API encodes requests and responses and
+//! writes bookings.
 
 use std::time::Duration;
 
@@ -21,7 +21,6 @@ pub struct AnswerSettings {
 }
 
 impl Default for AnswerSettings {
-    /// The defaults of document 60 section 12.1.
     fn default() -> Self {
         Self {
             limit_to_request: false,
@@ -35,9 +34,8 @@ impl Default for AnswerSettings {
 /// One request with what a decision about it needs besides the view.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'c> {
-    /// What is asked. Without `read_only` the first host of the answer is held by a claim.
+    /// The request. Without `read_only` a claim holds the first host of the response.
     pub request: &'c Request,
-    /// The monotonic time since the process began.
     pub now: Duration,
     /// A random number: the order of shuffled hosts follows from it.
     pub chance: u64,
@@ -49,7 +47,7 @@ pub struct Call<'c> {
     pub stopwatch: Option<&'c dyn Stopwatch>,
 }
 
-/// What a request is answered.
+/// The response to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The hosts, best first: limited to those of the request, trimmed, and for evacuations shuffled.
@@ -58,8 +56,8 @@ pub struct Answer {
     pub decision: Decision,
     /// The slot on the first host that the VM is to be written into.
     pub booking: Option<Booking>,
-    /// Whether the commitments of its project cover the VM; `None` for what is no guest and for a run that failed.
+    /// Whether the commitments of its project cover the VM; `None` for other instances and for a run that failed.
     pub coverage: Option<Coverage>,
-    /// The hosts one by one, when the call asks for it.
+    /// The result for each host, if the call requests it.
     pub explanation: Option<Explanation>,
 }

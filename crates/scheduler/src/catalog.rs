@@ -5,21 +5,17 @@ use crate::steps;
 /// A step that pipelines can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepDescription {
-    /// Its name.
     pub name: &'static str,
-    /// What it does with hosts.
     pub does: &'static str,
     /// Its parameters and their types; empty without any.
     pub parameters: &'static str,
 }
 
-/// The filters, in the order of docs/scheduler.md.
 pub fn filters() -> impl Iterator<Item = StepDescription> {
     let kinds = steps::filters::ALL.into_iter();
     kinds.map(|kind| StepDescription { name: kind.name, does: kind.does, parameters: kind.parameters })
 }
 
-/// The weighers, in the order of docs/scheduler.md.
 pub fn weighers() -> impl Iterator<Item = StepDescription> {
     let kinds = steps::weighers::ALL.into_iter();
     kinds.map(|kind| StepDescription { name: kind.name, does: kind.does, parameters: kind.parameters })

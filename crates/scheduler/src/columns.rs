@@ -7,35 +7,32 @@ use berth_capacity_view::{HostId, HostSet};
 use berth_core::host::Host;
 use berth_core::{HostName, ProjectId, VmId};
 
-use crate::row::{self, Figures, HypervisorType};
+use crate::row::{self, HostFigures, HypervisorType};
 
 /// The columns of all hosts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
-    /// The conditions let VMs be placed.
     pub(crate) in_service: HostSet,
-    /// The cluster has not been heard of for too long.
+    /// The cluster has not been observed for too long.
     pub(crate) withheld: HostSet,
     /// The capacity makes no sense, so the host is not offered.
     pub(crate) unreadable: HostSet,
     /// The host names the projects that may use it.
     pub(crate) exclusive: HostSet,
-    /// Its aggregates name projects.
     pub(crate) tenanted: HostSet,
-    pub(crate) zones: Named,
-    pub(crate) archs: Named,
-    pub(crate) traits: Named,
-    pub(crate) aggregates: Named,
+    pub(crate) zones: HostsByName,
+    pub(crate) archs: HostsByName,
+    pub(crate) traits: HostsByName,
+    pub(crate) aggregates: HostsByName,
     kinds: [HostSet; 3],
     names: Vec<HostName>,
     tenants: Vec<BTreeSet<ProjectId>>,
-    capacity: Vec<Figures>,
-    allocation: Vec<Figures>,
+    capacity: Vec<HostFigures>,
+    allocation: Vec<HostFigures>,
     guests: BTreeMap<VmId, Vec<HostId>>,
 }
 
 impl Columns {
-    /// The hosts of that kind.
     pub(crate) fn kind(&self, kind: HypervisorType) -> &HostSet {
         &self.kinds[kind as usize]
     }
@@ -50,17 +47,14 @@ impl Columns {
         self.tenants.get(id.index())
     }
 
-    /// `status.effectiveCapacity`.
-    pub(crate) fn capacity(&self, id: HostId) -> Figures {
-        self.capacity.get(id.index()).copied().unwrap_or(Figures::UNKNOWN)
+    pub(crate) fn capacity(&self, id: HostId) -> HostFigures {
+        self.capacity.get(id.index()).copied().unwrap_or(HostFigures::UNKNOWN)
     }
 
-    /// `status.allocation`.
-    pub(crate) fn allocation(&self, id: HostId) -> Figures {
-        self.allocation.get(id.index()).copied().unwrap_or(Figures::UNKNOWN)
+    pub(crate) fn allocation(&self, id: HostId) -> HostFigures {
+        self.allocation.get(id.index()).copied().unwrap_or(HostFigures::UNKNOWN)
     }
 
-    /// The hosts that list the VM.
     pub(crate) fn hosts_of(&self, vm: &VmId) -> &[HostId] {
         self.guests.get(vm).map_or(&[], Vec::as_slice)
     }
@@ -78,7 +72,7 @@ impl Columns {
     pub(crate) fn write(&mut self, id: HostId, old: Option<&Host>, new: &Host, withheld: bool) {
         self.in_service.set(id, row::in_service(new));
         self.withheld.set(id, withheld);
-        self.unreadable.set(id, new.nonsense.is_some());
+        self.unreadable.set(id, new.invalid_amount.is_some());
         self.exclusive.set(id, !new.allowed_projects.is_empty());
         let kind = HypervisorType::of(new) as usize;
         for (number, set) in self.kinds.iter_mut().enumerate() {
@@ -89,17 +83,17 @@ impl Columns {
         }
         self.write_names(id, old, new);
         self.write_guests(id, old, Some(new));
-        put(&mut self.capacity, id, new.effective_capacity.into(), Figures::UNKNOWN);
-        put(&mut self.allocation, id, new.allocation.into(), Figures::UNKNOWN);
+        put(&mut self.capacity, id, new.effective_capacity.into(), HostFigures::UNKNOWN);
+        put(&mut self.allocation, id, new.allocation.into(), HostFigures::UNKNOWN);
     }
 
-    /// Takes a host out of the column of VMs; the rest is not asked of places without a host and is written anew with
-    /// the next one.
+    /// Removes a host from the column of VMs; the other columns are not read for a free index and are overwritten by
+    /// the next host.
     pub(crate) fn forget(&mut self, id: HostId, old: &Host) {
         self.write_guests(id, Some(old), None);
     }
 
-    /// Names change rarely, and there are many of them: what is equal is not written again.
+    /// Names change rarely, and there are many of them, so equal names are not written again.
     fn write_names(&mut self, id: HostId, old: Option<&Host>, new: &Host) {
         let same = |equal: fn(&Host, &Host) -> bool| old.is_some_and(|old| equal(old, new));
         if !same(|old, new| old.zone == new.zone) {
@@ -148,11 +142,11 @@ fn put<T: Clone>(column: &mut Vec<T>, id: HostId, value: T, empty: T) {
 /// Sets of hosts by a name that they have in common. Names are never given back: zones, traits and aggregates of a
 /// cloud are few and stay.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct HostsByName {
     sets: BTreeMap<String, HostSet>,
 }
 
-impl Named {
+impl HostsByName {
     /// The hosts with that name; none for a name that no host ever had.
     pub(crate) fn get(&self, name: &str) -> &HostSet {
         self.sets.get(name).unwrap_or(HostSet::none())

@@ -1,5 +1,5 @@
-//! Whether the commitments of a project cover a VM that was placed, or that found no host. Only told; which slot the VM
-//! goes into is decided in `booking`.
+//! Whether the commitments of a project cover a VM that was placed, or that found no host. Only for reports; `booking`
+//! selects the slot of the VM.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use berth_core::{Bytes, HostName};
 use crate::booking::remaining;
 use crate::{Candidates, Commitments, Guest, Request};
 
-/// What the commitments of its project do for a VM.
+/// Whether the commitments of its project cover a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
     /// Placed; the project has no commitment for it with anything left.
@@ -19,7 +19,6 @@ pub enum Coverage {
     SlotUsed,
     /// Placed, but no host of the answer has such a slot.
     SlotMissed,
-    /// No host, and no commitment.
     HostlessWithoutCommitment,
     /// No host, and the commitments are used up.
     Exhausted,
@@ -43,8 +42,8 @@ impl Coverage {
     }
 }
 
-/// `hosts` are those of the answer, of a run over all hosts (`everywhere`) or those of the request. Nothing is told of
-/// a placement that is a trial, or that is not to be tracked.
+/// `hosts` are those of the response, of a run over all hosts (`everywhere`) or those of the request. Trial placements
+/// and placements without tracking are not reported.
 pub(crate) fn coverage(
     view: &View,
     request: &Request,
@@ -64,8 +63,8 @@ fn placed(view: &View, request: &Request, guest: &Guest, hosts: &[HostName]) -> 
     if guest.commitments != Commitments::Left {
         return Coverage::NoCommitment;
     }
-    let with_room: BTreeSet<_> = slots_with_room(view, request, guest).filter_map(|(host, _)| host).collect();
-    let used = !with_room.is_empty() && hosts.iter().any(|host| with_room.contains(host));
+    let with_capacity: BTreeSet<_> = slots_with_capacity(view, request, guest).filter_map(|(host, _)| host).collect();
+    let used = !with_capacity.is_empty() && hosts.iter().any(|host| with_capacity.contains(host));
     if used { Coverage::SlotUsed } else { Coverage::SlotMissed }
 }
 
@@ -79,31 +78,32 @@ fn without_host(view: &View, request: &Request, guest: &Guest, everywhere: bool)
 }
 
 /// The slots of the project that have memory left, with their hosts.
-fn slots_with_room<'v>(
+fn slots_with_capacity<'v>(
     view: &'v View,
     request: &'v Request,
     guest: &'v Guest,
 ) -> impl Iterator<Item = (Option<&'v HostName>, &'v Reservation)> {
     let slots = view.slots_of(&request.project, &guest.group);
-    let with_room = slots.filter(|slot| remaining(view, slot, &request.instance) > Bytes::ZERO);
-    with_room.map(|slot| (slot.target_host.as_ref(), slot))
+    let with_capacity = slots.filter(|slot| remaining(view, slot, &request.instance) > Bytes::ZERO);
+    with_capacity.map(|slot| (slot.target_host.as_ref(), slot))
 }
 
-/// A VM may be larger than what is left of its slot where the host has the rest, so the room of the host decides, with
-/// the project's own slots unlocked as for the capacity filter.
+/// A VM may be larger than the rest of its slot if the host has the difference, so the capacity of the host decides,
+/// with the project's own slots unlocked as for the capacity filter.
 fn has_usable_slot(view: &View, request: &Request, guest: &Guest, everywhere: bool) -> bool {
-    let hosts: BTreeSet<_> = slots_with_room(view, request, guest).filter_map(|(host, _)| host).collect();
+    let hosts: BTreeSet<_> = slots_with_capacity(view, request, guest).filter_map(|(host, _)| host).collect();
     if hosts.is_empty() {
         return false;
     }
     let owner = Some((&request.project, &guest.group));
     let overlay = view.overlay();
-    let rooms = overlay.rooms(&Question { owner, vm: Some(&request.instance), ..Question::default() });
-    let has_room = |host: &HostName| {
-        let room = view.id(host).and_then(|id| rooms.at(id));
-        room.is_some_and(|room| room.memory >= guest.size.memory)
+    let free_capacities =
+        overlay.free_capacities(&Question { owner, vm: Some(&request.instance), ..Question::default() });
+    let has_capacity = |host: &HostName| {
+        let free = view.id(host).and_then(|id| free_capacities.at(id));
+        free.is_some_and(|free| free.memory >= guest.size.memory)
     };
-    hosts.into_iter().any(|host| (everywhere || is_asked_about(request, host)) && has_room(host))
+    hosts.into_iter().any(|host| (everywhere || is_asked_about(request, host)) && has_capacity(host))
 }
 
 fn is_asked_about(request: &Request, host: &HostName) -> bool {

@@ -1,5 +1,5 @@
-//! Names of OpenStack domains, which the filter for external customers looks at. How they are looked up and cached
-//! is for the implementation that the binary wires in.
+//! Names of OpenStack domains, for the filter for external customers. The implementation that the binary wires in
+//! decides how they are read and cached.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,8 +13,8 @@ pub type DomainName<'a> = Pin<Box<dyn Future<Output = Result<Option<String>, Sch
 
 /// Resolves domain ids to names.
 pub trait DomainNames: Send + Sync + 'static {
-    /// The name of a domain. A look-up that fails is an error and means "try again", never "no name": without the name
-    /// a slot could land on a host that its customer may not use.
+    /// The name of a domain. A lookup that fails is an error and means "try again", never "no name": without
+    /// the name a slot could land on a host that its customer may not use.
     fn resolve<'a>(&'a self, domain: &'a DomainId) -> DomainName<'a>;
 }
 

@@ -1,15 +1,14 @@
-//! What can go wrong when the scheduler is asked. "No room" is an answer, not an error: everything here is for another
-//! try, or for a person who has to correct an object.
+//! The errors of the scheduler. A lack of free capacity is a result, not an error: all errors are either retried or
+//! require a user to correct an object.
 
 use berth_core::{DomainId, HostName, SlotKey};
 use thiserror::Error;
 
-use crate::StepFault;
+use crate::StepError;
 
 /// Every error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SchedulerError {
-    /// Options contradict each other.
     #[error("{0}")]
     Options(&'static str),
     /// The named pipeline does not exist or could not be loaded.
@@ -18,7 +17,7 @@ pub enum SchedulerError {
     /// No pipeline was named and none can be inferred.
     #[error("failed to determine {0} type from request data")]
     Inference(&'static str),
-    /// All hosts are wanted, but the flavor does not say for which kind of host. Holds the extra specs.
+    /// All hosts are requested, but the flavor does not have a type of hypervisor. Holds the extra specs.
     #[error("missing hypervisor_type in flavor extra specs: {0}")]
     NoHypervisorType(String),
     /// All hosts are wanted for a kind of host that this scheduler does not know.
@@ -26,35 +25,23 @@ pub enum SchedulerError {
     UnknownHypervisorType(String),
     /// A filter could not do its work, so no host passed it.
     #[error("{step} failed: {reason}")]
-    Step {
-        /// The step.
-        step: &'static str,
-        /// Why.
-        reason: StepFault,
-    },
+    Step { step: &'static str, reason: StepError },
     /// A step of a pipeline is configured wrongly, or listed twice.
     #[error("{0}")]
     Parameters(String),
-    /// A scheduler hint cannot be read.
     #[error("{0}")]
     Hint(String),
-    /// The outcome of the last write for the slot is unknown: its object has to be looked up first.
+    /// The outcome of the last write for the slot is unknown: its object must be read again first.
     #[error("slot {key} may already be on host {host}: read it from the API server before placing it again")]
     InDoubt {
-        /// The slot.
         key: SlotKey,
         /// The host that the write of unknown outcome named.
         host: HostName,
     },
     /// A configured resolver could not name a domain.
     #[error("keystone: failed to resolve domain {domain:?}: {cause}")]
-    DomainName {
-        /// The domain.
-        domain: DomainId,
-        /// What the resolver met.
-        cause: String,
-    },
-    /// An external scheduler did not give a usable answer; it will be asked again.
+    DomainName { domain: DomainId, cause: String },
+    /// An external scheduler did not give a usable response; the call will be retried.
     #[error("{0}")]
     External(String),
 }

@@ -4,63 +4,55 @@
 use berth_capacity_view::Overlay;
 use berth_core::HostName;
 
+use crate::candidates::{CandidateHosts, Inputs, Scope};
 use crate::engine::{self, Ranked};
-use crate::field::{Field, Inputs, Scope};
+use crate::feasible_hosts::FeasibleHosts;
 use crate::fleet::Fleet;
-use crate::journal::{Journal, Weighing};
 use crate::order::Ties;
 use crate::run::Run;
 use crate::steps::Effect;
-use crate::survivors::Survivors;
 use crate::tanh::tanh;
+use crate::tracer::{Tracer, WeigherRun};
 use crate::{FilterName, Pipeline, Request, SchedulerError, Shortage, TieBreak};
 
-/// What a request would get, host by host.
+/// The result of a request, host by host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// The pipeline that was run.
     pub pipeline: String,
     /// The ranked hosts, best first, then the removed ones by name.
     pub hosts: Vec<HostExplanation>,
-    /// How many hosts were looked at and what removed them.
+    /// How many hosts were considered and how many each filter removed.
     pub removed: Shortage,
     /// The filter that could not do its work, if any.
     pub failed: Option<SchedulerError>,
 }
 
-/// What became of one host.
+/// The result for one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostExplanation {
-    /// The host.
     pub host: HostName,
-    /// Its fate.
     pub outcome: Outcome,
 }
 
-/// What a pipeline made of a host.
+/// The outcome of a pipeline for a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// This filter removed it first.
     Removed(FilterName),
-    /// It is among the ranked hosts.
     Ranked {
-        /// Its weight, input weight included.
         weight: f64,
         /// It holds the fail-over slot of the evacuated VM and comes before all that do not.
         first_tier: bool,
-        /// What each weigher with an effect gave, in the order of the pipeline.
+        /// The contribution of each weigher with an effect, in the order of the pipeline.
         steps: Vec<Contribution>,
     },
 }
 
-/// What a weigher gave a host.
+/// The contribution of a weigher to a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contribution {
-    /// The weigher.
     pub step: &'static str,
-    /// Its own number.
     pub activation: f64,
-    /// What that added to the weight: multiplier times tanh of the activation.
+    /// The addition to the weight: multiplier times tanh of the activation.
     pub added: f64,
 }
 
@@ -71,7 +63,7 @@ pub(crate) fn explain(
     tie_break: TieBreak,
 ) -> Result<Explanation, SchedulerError> {
     let run = Run::new(request, fleet, overlay);
-    let mut fates = Fates { fleet, before: Field::default(), removed: Vec::new(), steps: Vec::new() };
+    let mut fates = HostOutcomes { fleet, before: CandidateHosts::default(), removed: Vec::new(), steps: Vec::new() };
     let ranked = engine::rank(pipeline, &run, Scope::Request, &mut fates)?;
     let order = ranked.order(0, Ties::new(tie_break, request.instance.as_str()));
     let mut hosts: Vec<HostExplanation> = order.into_iter().filter_map(|place| fates.ranked(&ranked, place)).collect();
@@ -82,15 +74,14 @@ pub(crate) fn explain(
 }
 
 /// Remembers what became of each host.
-struct Fates<'r> {
+struct HostOutcomes<'r> {
     fleet: &'r Fleet,
-    before: Field<'r>,
+    before: CandidateHosts<'r>,
     removed: Vec<(HostName, FilterName)>,
-    /// What each weigher gave the survivors.
     steps: Vec<Vec<Contribution>>,
 }
 
-impl Fates<'_> {
+impl HostOutcomes<'_> {
     fn ranked(&self, ranked: &Ranked<'_>, place: usize) -> Option<HostExplanation> {
         let steps = self.steps.iter().map(|contributions| contributions[place]).collect();
         let (weight, first_tier) = (ranked.weights[place], ranked.first.contains(&place));
@@ -99,27 +90,27 @@ impl Fates<'_> {
     }
 }
 
-impl<'r> Journal<'r> for Fates<'r> {
+impl<'r> Tracer<'r> for HostOutcomes<'r> {
     const LISTENS: bool = true;
 
-    fn start(&mut self, field: &Field<'r>, _: &Inputs<'r>) {
+    fn start(&mut self, field: &CandidateHosts<'r>, _: &Inputs<'r>) {
         self.before = field.clone();
     }
 
     fn begin(&mut self) {}
 
-    fn filter(&mut self, name: FilterName, _: Result<Effect, ()>, field: &Field<'r>) {
+    fn filter(&mut self, name: FilterName, _: Result<Effect, ()>, field: &CandidateHosts<'r>) {
         self.before.known.drop(&field.known);
-        self.before.strangers.retain(|stranger| !field.strangers.contains(stranger));
+        self.before.unknown_hosts.retain(|unknown_host| !field.unknown_hosts.contains(unknown_host));
         let known = self.before.known.iter().filter_map(|id| self.fleet.host(id)).map(|host| &host.name);
-        let gone = known.chain(self.before.strangers.iter().copied());
+        let gone = known.chain(self.before.unknown_hosts.iter().copied());
         self.removed.extend(gone.map(|host| (host.clone(), name)));
         self.before = field.clone();
     }
 
-    fn survivors(&mut self, _: &Survivors<'r>) {}
+    fn feasible_hosts(&mut self, _: &FeasibleHosts<'r>) {}
 
-    fn weigher(&mut self, weighing: &Weighing<'_>) {
+    fn weigher(&mut self, weighing: &WeigherRun<'_>) {
         let (step, multiplier) = (weighing.step, weighing.multiplier);
         let contribution =
             |activation: &f64| Contribution { step, activation: *activation, added: multiplier * tanh(*activation) };

@@ -55,7 +55,6 @@ impl Fleet {
         &self.columns
     }
 
-    /// The host in that place.
     pub(crate) fn host(&self, id: HostId) -> Option<&Host> {
         self.view.state(id).map(HostState::host)
     }

@@ -1,4 +1,4 @@
-//! What a request is made for, and the scheduler hints that say so.
+//! The purpose of a request, and the scheduler hints that state it.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,25 @@ use strum::{Display, IntoStaticStr, VariantArray};
 
 use crate::SchedulerError;
 
-/// The hint that carries the intent.
 const CHECK_TYPE: &str = "_nova_check_type";
 /// The hint that carries the domain name.
 pub(crate) const DOMAIN_NAME: &str = "domain_name";
 
-/// What a request is made for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, Display, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Intent {
-    /// A new VM.
     Create,
-    /// The same VM anew.
     Rebuild,
-    /// Another flavor for a VM.
     Resize,
-    /// Moving a running VM.
     LiveMigration,
     /// Starting a VM elsewhere after its host was lost.
     Evacuate,
-    /// A new fail-over slot.
     ReserveForFailover,
     /// Whether a VM could share a fail-over slot.
     ReuseFailoverReservation,
     /// A host for a slot of a commitment.
     ReserveForCommittedResource,
-    /// A question about capacity.
     CapacityProbe,
 }
 
@@ -41,7 +34,6 @@ impl Intent {
     /// projects or groups do not apply to them.
     pub(crate) const NOT_A_VM: [Self; 3] =
         [Self::ReserveForFailover, Self::ReuseFailoverReservation, Self::CapacityProbe];
-    /// The same and slot placement.
     pub(crate) const NOT_A_VM_OR_SLOT: [Self; 4] = [
         Self::ReserveForFailover,
         Self::ReuseFailoverReservation,
@@ -49,10 +41,8 @@ impl Intent {
         Self::CapacityProbe,
     ];
 
-    /// All of them.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The name in metrics and history.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -72,8 +62,8 @@ impl Intent {
         }
     }
 
-    /// True for what controllers ask, and Nova never: they mean the hosts that they list, and to them a filter that
-    /// failed is an error.
+    /// True for the requests of controllers, which Nova never sends: they mean exactly the hosts that they list, and a
+    /// filter that failed is an error for them.
     pub fn is_internal(self) -> bool {
         match self {
             Self::ReserveForFailover
@@ -108,7 +98,6 @@ impl Hints {
         Self::default().with(CHECK_TYPE, intent.hint())
     }
 
-    /// The hints of a slot request.
     pub fn for_slot(domain_name: Option<&str>) -> Self {
         let hints = Self::for_intent(Intent::ReserveForCommittedResource);
         match domain_name {
@@ -117,12 +106,10 @@ impl Hints {
         }
     }
 
-    /// All hints, as the request has them.
     pub fn entries(&self) -> Option<&BTreeMap<String, Value>> {
         self.0.as_ref()
     }
 
-    /// The same hints and one more.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.0.get_or_insert_default().insert(key.to_owned(), Value::from(value));
         self
@@ -153,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_2_4_intents() {
+    fn intents_are_read_from_the_hints() {
         for intent in Intent::ALL.iter().copied() {
             assert_eq!(Hints::for_intent(intent).intent(), Some(intent));
         }
@@ -164,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_2_4_unreadable_hints() {
+    fn hints_that_cannot_be_read_are_refused() {
         for (hints, text) in [
             (Hints::default(), "scheduler hints are not set"),
             (Hints::new(Some(BTreeMap::new())), "scheduler hint \"_nova_check_type\" not found"),

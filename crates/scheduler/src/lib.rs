@@ -1,5 +1,5 @@
-//! Which host is good for a slot or a VM: pipelines of filters and weighers over the capacity view, and the one
-//! interface through which controllers ask. Pure: no I/O, no clock, no randomness.
+//! Chooses hosts for slots and VMs: pipelines of filters and weighers over the capacity view, and the interface for
+//! controllers. Pure: no I/O, no clock, no randomness.
 //!
 //! Controllers know [`Scheduler`]; [`BuiltIn`] is the implementation in this process, fed with hosts and reservations
 //! through [`BuiltIn::host_changed`] and [`BuiltIn::reservation_changed`].
@@ -7,6 +7,7 @@
 mod booking;
 mod built_in;
 mod call;
+mod candidates;
 mod catalog;
 mod columns;
 mod coverage;
@@ -14,15 +15,15 @@ mod domain_names;
 mod engine;
 mod error;
 mod explain;
-mod field;
+mod feasible_hosts;
 mod fleet;
 mod intent;
-mod journal;
 mod order;
 mod params;
 mod pipeline;
 mod pipeline_choice;
 mod pipeline_spec;
+mod ranking;
 mod request;
 mod row;
 mod run;
@@ -31,13 +32,12 @@ mod service;
 mod shipped;
 mod shortage;
 mod slot;
-mod standing;
 mod steps;
-mod survivors;
 mod tanh;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod tracer;
 
 pub use booking::{Booking, Commitments, Guest};
 pub use built_in::{BuiltIn, Held, HostReport, Settings};
@@ -57,8 +57,8 @@ pub use pipeline_spec::{PipelineSpec, StepSpec};
 pub use request::{Candidates, Destination, InstanceGroup, Options, Request, ReservationType};
 pub use run::StepEvent;
 pub use scheduler::{EnqueueSlots, Scheduler};
-pub use service::Hindrance;
+pub use service::OutOfService;
 pub use shortage::{FilterName, Shortage};
-pub use slot::{Pin, Placed, Placement, Rank, SlotRequest, Verdict, WholeRequest};
-pub use steps::{LoadFault, StepFault};
+pub use slot::{CommitmentRequest, HostVerdict, Pin, Placed, Placement, SlotRequest, WaitingRank};
+pub use steps::{LoadError, StepError};
 pub use trace::{StepTrace, Stopwatch};

@@ -9,17 +9,14 @@ pub enum TieBreak {
     /// By a hash of instance and host, so that different VMs spread over equal hosts.
     #[default]
     Hash,
-    /// By host name.
     Name,
 }
 
 /// Hosts to be put in order, each known by its place in the lists.
 pub(crate) struct Contest<'c, N> {
     pub(crate) weights: &'c [f64],
-    /// The hosts that come before all others.
     pub(crate) first: &'c [usize],
     pub(crate) ties: Ties,
-    /// The name of a host.
     pub(crate) name: N,
 }
 
@@ -72,15 +69,14 @@ impl<'r, N: Fn(usize) -> &'r str> Contest<'_, N> {
     }
 }
 
-/// Where a host stands: a smaller one is a better host.
+/// The rank of a host: a smaller one is a better host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank<'n> {
+pub(crate) struct HostRank<'n> {
     weight: u64,
     tie: (u64, &'n str),
 }
 
-impl Rank<'_> {
-    /// The same host with another weight.
+impl HostRank<'_> {
     pub(crate) fn with(self, weight: f64) -> Self {
         Self { weight: descending(weight), ..self }
     }
@@ -105,11 +101,11 @@ impl Ties {
         Self { by, prefix: fnv1a64(fnv1a64(FNV_OFFSET, instance.as_bytes()), &[0]) }
     }
 
-    pub(crate) fn rank<'n>(&self, weight: f64, name: &'n HostName) -> Rank<'n> {
-        Rank { weight: descending(weight), tie: self.key(name.as_str()) }
+    pub(crate) fn rank<'n>(&self, weight: f64, name: &'n HostName) -> HostRank<'n> {
+        HostRank { weight: descending(weight), tie: self.key(name.as_str()) }
     }
 
-    /// Hosts of equal weight stand in the order of this.
+    /// Hosts of equal weight are ordered by this key.
     fn key<'n>(&self, name: &'n str) -> (u64, &'n str) {
         match self.by {
             TieBreak::Hash => (fmix64(fnv1a64(self.prefix, name.as_bytes())), name),
@@ -151,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_3_6_hash() {
+    fn the_hash_of_a_tie_break() {
         assert_eq!(fnv1a64(FNV_OFFSET, b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fmix64(1), 0xb456_bcfc_34c2_cb2c);
         let key = |instance: &str, host: &str| Ties::new(TieBreak::Hash, instance).key(host).0;
@@ -167,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_3_6_order_of_equal_hosts() {
+    fn order_of_equal_hosts() {
         let equal = [("node001", 0.0, false), ("node002", -0.0, false), ("node003", 0.0, false)];
         let vm = "11111111-2222-3333-4444-555555555555";
         assert_eq!(order(&equal, vm, TieBreak::Hash, 0), ["node002", "node003", "node001"]);
@@ -191,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_that_of_the_document(weights in proptest::collection::vec((weight(), any::<bool>()), 0..12)) {
+        fn the_order_of_equal_hosts_is_that_of_the_tie_break(weights in proptest::collection::vec((weight(), any::<bool>()), 0..12)) {
             const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
             let hosts: Vec<_> = NAMES.iter().zip(&weights).map(|(name, (weight, first))| (*name, *weight, *first)).collect();
             let ties = Ties::new(TieBreak::Hash, "x");

@@ -1,28 +1,21 @@
-//! Parameters of steps as a Pipeline object holds them. What the values mean is for each step.
+//! Parameters of steps from a Pipeline object. Each step interprets its own values.
 
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::steps::StepFault;
+use crate::steps::StepError;
 
 /// One parameter: a key and exactly one value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Param {
-    /// The key.
     pub key: String,
-    /// `stringValue`.
     pub string_value: Option<String>,
-    /// `boolValue`.
     pub bool_value: Option<bool>,
-    /// `intValue`.
     pub int_value: Option<i64>,
-    /// `floatValue`.
     pub float_value: Option<f64>,
-    /// `stringListValue`.
     pub string_list_value: Option<Vec<String>>,
-    /// `floatMapValue`.
     pub float_map_value: Option<BTreeMap<String, f64>>,
 }
 
@@ -42,19 +35,19 @@ impl Param {
 }
 
 /// Reads the parameters of a step; no parameters at all are always well-formed.
-pub(crate) fn decode<T: DeserializeOwned + Default>(params: &[Param]) -> Result<T, StepFault> {
+pub(crate) fn decode<T: DeserializeOwned + Default>(params: &[Param]) -> Result<T, StepError> {
     if params.is_empty() {
         return Ok(T::default());
     }
     let mut flat = Map::new();
     for param in params {
         let key = &param.key;
-        let value = param.value().ok_or_else(|| StepFault::NotOneValue(key.clone()))?;
+        let value = param.value().ok_or_else(|| StepError::NotOneValue(key.clone()))?;
         if flat.insert(key.clone(), value).is_some() {
-            return Err(StepFault::RepeatedParameter(key.clone()));
+            return Err(StepError::RepeatedParameter(key.clone()));
         }
     }
-    serde_json::from_value(Value::Object(flat)).map_err(|error| StepFault::Undecodable(error.to_string()))
+    serde_json::from_value(Value::Object(flat)).map_err(|error| StepError::Undecodable(error.to_string()))
 }
 
 /// The parameters of a step that has none.
@@ -68,7 +61,7 @@ mod tests {
 
     #[derive(Debug, Default, PartialEq, serde::Deserialize)]
     #[serde(default, deny_unknown_fields)]
-    struct Some {
+    struct SomeParams {
         names: Vec<String>,
         weight: f64,
     }
@@ -78,12 +71,12 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_3_1_parameters() {
+    fn parameters_of_steps_are_read() {
         let names = Param { string_list_value: Option::Some(vec!["a".to_owned()]), ..param("names") };
         let weight = Param { int_value: Option::Some(2), ..param("weight") };
-        let decoded: Some = decode(&[names.clone(), weight.clone()]).unwrap();
-        assert_eq!(decoded, Some { names: vec!["a".to_owned()], weight: 2.0 });
-        assert_eq!(decode::<Some>(&[]), Ok(Some::default()));
+        let decoded: SomeParams = decode(&[names.clone(), weight.clone()]).unwrap();
+        assert_eq!(decoded, SomeParams { names: vec!["a".to_owned()], weight: 2.0 });
+        assert_eq!(decode::<SomeParams>(&[]), Ok(SomeParams::default()));
 
         let two = Param { bool_value: Option::Some(true), ..weight.clone() };
         let unknown = Param { bool_value: Option::Some(true), ..param("other") };
@@ -95,7 +88,7 @@ mod tests {
             (vec![unknown], "failed to decode parameters into struct: unknown field `other`"),
             (vec![wrong], "failed to decode parameters into struct: invalid type: boolean `true`"),
         ] {
-            let error = decode::<Some>(&params).unwrap_err();
+            let error = decode::<SomeParams>(&params).unwrap_err();
             let error = error.to_string();
             assert!(error.starts_with(&format!("failed to unmarshal parameters: {text}")), "{error}");
         }

@@ -1,5 +1,5 @@
-//! Pipelines as data and as steps that can run, and the registry that a request finds them in. Where the data comes
-//! from, and the conditions that report on it, is for the loader.
+//! Pipelines as data and as steps that can run, and the registry in which a request finds them. The loader reads the
+//! data and writes the conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::pipeline_spec::PipelineSpec;
 use crate::steps::{Filter, Weigher, filters, weighers};
-use crate::{LoadFault, SchedulerError, shipped};
+use crate::{LoadError, SchedulerError, shipped};
 
 /// A pipeline that can run.
 pub struct Pipeline {
@@ -23,15 +23,14 @@ impl fmt::Debug for Pipeline {
     }
 }
 
-/// What loading a pipeline gives.
+/// The result of loading a pipeline.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The pipeline, unless a filter has an error: without one of its filters it would let hosts pass.
     pub pipeline: Option<Pipeline>,
     /// Filters that cannot be used, and why. A step that is listed twice counts here.
-    pub filter_errors: Vec<(String, LoadFault)>,
-    /// Weighers that are left out, and why.
-    pub weigher_errors: Vec<(String, LoadFault)>,
+    pub filter_errors: Vec<(String, LoadError)>,
+    pub weigher_errors: Vec<(String, LoadError)>,
     /// Steps that are not known and left out, filters first.
     pub unknown: Vec<String>,
 }
@@ -44,7 +43,7 @@ impl Pipeline {
         let (mut filters, mut weighers) = (Vec::new(), Vec::new());
         for step in spec.filters.iter().chain(&spec.weighers) {
             if !names.insert(&step.name) {
-                loaded.filter_errors.push((step.name.clone(), LoadFault::Duplicate(step.name.clone())));
+                loaded.filter_errors.push((step.name.clone(), LoadError::Duplicate(step.name.clone())));
             }
         }
         for step in &spec.filters {
@@ -52,7 +51,7 @@ impl Pipeline {
                 None => loaded.unknown.push(step.name.clone()),
                 Some(Ok(filter)) => filters.push(filter),
                 Some(Err(error)) => {
-                    loaded.filter_errors.push((step.name.clone(), LoadFault::Filter(error)));
+                    loaded.filter_errors.push((step.name.clone(), LoadError::Filter(error)));
                 }
             }
         }
@@ -61,7 +60,7 @@ impl Pipeline {
                 None => loaded.unknown.push(step.name.clone()),
                 Some(Ok(weigher)) => weighers.push((weigher, step.multiplier)),
                 Some(Err(error)) => {
-                    loaded.weigher_errors.push((step.name.clone(), LoadFault::Weigher(error)));
+                    loaded.weigher_errors.push((step.name.clone(), LoadError::Weigher(error)));
                 }
             }
         }
@@ -74,12 +73,10 @@ impl Pipeline {
         loaded
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names of its steps, filters first.
     pub fn steps(&self) -> impl Iterator<Item = &'static str> {
         let filters = self.filters.iter().map(|filter| filter.name().step);
         filters.chain(self.weighers.iter().map(|(weigher, _)| weigher.name()))
@@ -93,7 +90,6 @@ pub struct Pipelines {
 }
 
 impl Pipelines {
-    /// The compiled-in pipelines.
     pub fn shipped() -> Self {
         let pipelines = shipped::specs().into_iter().filter_map(|spec| Pipeline::load(&spec).pipeline).map(Arc::new);
         Self { by_name: pipelines.map(|pipeline| (pipeline.name.clone(), pipeline)).collect() }
@@ -104,17 +100,14 @@ impl Pipelines {
         self.by_name.insert(pipeline.name.clone(), Arc::new(pipeline));
     }
 
-    /// Removes a pipeline.
     pub fn remove(&mut self, name: &str) {
         self.by_name.remove(name);
     }
 
-    /// The pipeline of that name.
     pub fn get(&self, name: &str) -> Result<Arc<Pipeline>, SchedulerError> {
         self.by_name.get(name).cloned().ok_or_else(|| SchedulerError::Pipeline(name.to_owned()))
     }
 
-    /// The names of all pipelines.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
@@ -123,7 +116,7 @@ impl Pipelines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StepFault, StepSpec};
+    use crate::{StepError, StepSpec};
 
     fn spec(filters: &[&str], weighers: &[&str]) -> PipelineSpec {
         let steps = |names: &[&str]| names.iter().map(|name| StepSpec::new(name)).collect();
@@ -131,17 +124,17 @@ mod tests {
     }
 
     #[test]
-    fn document_60_section_3_3_a_filter_error_makes_the_pipeline_unusable() {
+    fn filter_error_makes_the_pipeline_unusable() {
         let loaded = Pipeline::load(&spec(&["filter_correct_az", "filter_external_customer"], &[]));
         assert!(loaded.pipeline.is_none());
         assert_eq!(
             loaded.filter_errors,
-            [("filter_external_customer".to_owned(), LoadFault::Filter(StepFault::NoDomainNamePrefixes))]
+            [("filter_external_customer".to_owned(), LoadError::Filter(StepError::NoDomainNamePrefixes))]
         );
     }
 
     #[test]
-    fn document_60_section_3_3_weigher_errors_and_unknown_steps_are_left_out() {
+    fn weigher_errors_and_unknown_steps_are_left_out() {
         let loaded = Pipeline::load(&spec(&["filter_foo", "filter_correct_az"], &["kvm_binpack", "vmware_binpack"]));
         assert_eq!(loaded.pipeline.unwrap().steps().collect::<Vec<_>>(), ["filter_correct_az"]);
         assert_eq!(loaded.unknown, ["filter_foo", "vmware_binpack"]);
@@ -151,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn b19_a_step_listed_twice_is_a_filter_error() {
+    fn a_step_listed_twice_is_a_filter_error() {
         let twice = ["kvm_instance_group_soft_affinity", "kvm_instance_group_soft_affinity"];
         let loaded = Pipeline::load(&spec(&[], &twice));
         assert!(loaded.pipeline.is_none());

@@ -1,5 +1,4 @@
-//! Which pipeline places the slots of a flavor group. Whether a pipeline of that name exists is found out when it is
-//! asked.
+//! Selects the pipeline for the slots of a flavor group. A request finds out whether a pipeline of that name exists.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +7,8 @@ use berth_core::GroupName;
 /// The keys `flavorGroupPipelines` and `pipelineDefault` of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PipelineChoice {
-    /// Pipeline per flavor group; `*` stands for every other group. An entry that exists wins, even an empty one.
+    /// Pipeline per flavor group; `*` is the default of all other groups. An entry that exists wins, even an empty one.
     pub flavor_group_pipelines: BTreeMap<String, String>,
-    /// The pipeline when no entry matches.
     pub default: String,
 }
 
@@ -25,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_21_section_6_3_pipeline() {
+    fn the_pipeline_of_a_slot_follows_its_type() {
         for (pipelines, group, expected) in [
             (vec![("onyx", "p-pack"), ("*", "p-any")], "onyx", "p-pack"),
             (vec![("onyx", "p-pack"), ("*", "p-any")], "amber", "p-any"),

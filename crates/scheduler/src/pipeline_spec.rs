@@ -5,7 +5,6 @@ use crate::params::Param;
 /// A pipeline as a Pipeline object describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PipelineSpec {
-    /// Its name.
     pub name: String,
     /// Requests choose from all hosts instead of those that the caller lists.
     pub ignore_preselection: bool,
@@ -20,7 +19,6 @@ pub struct PipelineSpec {
 pub struct StepSpec {
     /// The name of the step, for example `filter_correct_az`.
     pub name: String,
-    /// Its parameters.
     pub params: Vec<Param>,
     /// How much a weigher counts; negative inverts it, filters ignore it.
     pub multiplier: f64,
@@ -32,13 +30,11 @@ impl StepSpec {
         Self { name: name.to_owned(), params: Vec::new(), multiplier: 1.0 }
     }
 
-    /// The same step with one more parameter.
     pub fn with(mut self, param: Param) -> Self {
         self.params.push(param);
         self
     }
 
-    /// The same step with this multiplier.
     pub fn times(self, multiplier: f64) -> Self {
         Self { multiplier, ..self }
     }

@@ -1,5 +1,5 @@
-//! The general scheduling request: the fields of document 60 section 2.2 that influence a result, and the options of
-//! section 2.3. Decoding it from JSON is for the API that receives it.
+//! The general scheduling request: the fields that influence a result, and the options. The API that receives it
+//! decodes the JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,27 +24,20 @@ pub struct Request {
     pub zone: Zone,
     /// `num_instances`; 0 counts as 1.
     pub instances: u64,
-    /// The flavor: name and extra specs.
     pub flavor: Flavor,
     /// The size of one instance: the flavor's, or the slot's own.
     pub size: Resources,
-    /// The scheduler hints.
     pub hints: Hints,
     /// Hosts that must not be used.
     pub ignore_hosts: Vec<HostName>,
-    /// The only hosts that may be used; empty means no such wish.
+    /// The only hosts that may be used; empty means no restriction.
     pub force_hosts: Vec<HostName>,
-    /// The properties of the image.
     pub image_properties: BTreeMap<String, Value>,
-    /// A wanted host or wanted aggregates.
     pub destination: Option<Destination>,
-    /// The server group of the VM.
     pub group: Option<InstanceGroup>,
-    /// The hosts to choose from.
     pub candidates: Candidates,
     /// The pipeline; empty means inferred from the flavor.
     pub pipeline: String,
-    /// How the run is to be made.
     pub options: Options,
 }
 
@@ -60,13 +53,9 @@ pub struct Destination {
 /// `instance_group` of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstanceGroup {
-    /// `affinity`, `anti-affinity`, `soft-affinity` or `soft-anti-affinity`.
     pub policy: String,
-    /// The VMs of the group.
     pub members: BTreeSet<VmId>,
-    /// The hosts that the group is on.
     pub hosts: BTreeSet<HostName>,
-    /// `_rules`, of which `max_server_per_host` is read.
     pub rules: BTreeMap<String, Value>,
 }
 
@@ -83,11 +72,9 @@ pub enum Candidates {
 /// A type of reservation that a request may ignore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReservationType {
-    /// `CommittedResourceReservation`.
     Committed,
-    /// `FailoverReservation`.
     Failover,
-    /// `InFlightReservation`; it also stands for the assume list.
+    /// `InFlightReservation`; also includes the assume entries.
     InFlight,
 }
 
@@ -102,7 +89,6 @@ impl ReservationType {
         }
     }
 
-    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Committed => "CommittedResourceReservation",
@@ -116,23 +102,20 @@ impl ReservationType {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "the switches of the API, each with a meaning of its own")]
 pub struct Options {
-    /// The run changes nothing.
     pub read_only: bool,
     /// VMs are not counted, and reservations block their full size.
     pub assume_empty_hosts: bool,
     /// Slots are not unlocked for their own project.
     pub lock_reservations: bool,
-    /// These reservations do not count.
     pub ignored_reservation_types: BTreeSet<ReservationType>,
     /// Only so many hosts are returned; 0 means all.
     pub max_candidates: usize,
-    /// No History object is written.
     pub skip_history: bool,
     /// No in-flight objects are created; we never create them.
     pub skip_inflight: bool,
     /// The VM is not written into a slot.
     pub skip_committed_resource_tracking: bool,
-    /// The answer says what removed hosts and what the others weigh.
+    /// The response has the hosts that each filter removed and the weights of the others.
     pub explain: bool,
 }
 
@@ -148,7 +131,7 @@ impl Options {
         }
     }
 
-    /// Finds the first contradiction, in the order of document 60 section 2.3.
+    /// Finds the first contradiction, in a fixed order.
     pub fn validate(&self) -> Result<(), SchedulerError> {
         for (skipped, text) in [
             (self.skip_history, "read-only runs must not write scheduling history: set SkipHistory=true"),
@@ -188,7 +171,6 @@ impl Request {
         }
     }
 
-    /// The request that places one slot.
     pub fn for_slot(slot: &SlotRequest) -> Self {
         Self {
             project: slot.project.clone(),
@@ -208,7 +190,7 @@ impl Request {
         }
     }
 
-    /// What the request is made for; `None` when the hint cannot be read.
+    /// The purpose of the request; `None` if the hint is invalid.
     pub fn intent(&self) -> Option<Intent> {
         self.hints.intent()
     }
@@ -248,7 +230,7 @@ impl Request {
         }
     }
 
-    /// The room that all instances of the request need together on one host.
+    /// The capacity that all instances of the request need together on one host.
     pub(crate) fn need(&self) -> Resources {
         let times = i64::try_from(self.instances.max(1)).unwrap_or(i64::MAX);
         Resources::new(

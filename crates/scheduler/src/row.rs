@@ -1,12 +1,12 @@
-//! What the filters ask of one host, worked out once when its Hypervisor changes and not once per request. How the
-//! answers of all hosts lie beside each other is in [`crate::columns`].
+//! The properties of one host that filters need, computed when its Hypervisor changes and not for each request.
+//! [`crate::columns`] stores them for all hosts.
 
 use std::collections::BTreeSet;
 
 use berth_core::ProjectId;
 use berth_core::host::{Amounts, ConditionStatus, Host};
 
-/// The kind of a host as far as flavors can ask for it.
+/// The type of a host that flavors can request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum HypervisorType {
     Ch,
@@ -25,19 +25,18 @@ impl HypervisorType {
     }
 }
 
-/// Amounts as numbers to calculate weights with, NaN where the host does not say; beyond 2^53 the last bits do not
-/// matter for a ranking.
+/// Amounts as numbers for weights, NaN for unknown values; beyond 2^53 the last bits do not matter for a ranking.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct HostFigures {
     pub(crate) memory: f64,
     pub(crate) cpu: f64,
 }
 
-impl Figures {
+impl HostFigures {
     pub(crate) const UNKNOWN: Self = Self { memory: f64::NAN, cpu: f64::NAN };
 }
 
-impl From<Amounts> for Figures {
+impl From<Amounts> for HostFigures {
     #[expect(clippy::cast_precision_loss, reason = "a ranking needs no exact bytes")]
     fn from(amounts: Amounts) -> Self {
         Self {
@@ -47,7 +46,7 @@ impl From<Amounts> for Figures {
     }
 }
 
-/// The conditions let VMs be placed. A host that is still being set up has no `Ready` condition yet, but says
+/// The conditions allow VMs. A host that is still being set up has no `Ready` condition yet, but the condition
 /// `Onboarding`.
 pub(crate) fn in_service(host: &Host) -> bool {
     let status = |name: &str| host.conditions.get(name).copied();

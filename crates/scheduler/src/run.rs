@@ -1,4 +1,4 @@
-//! What the steps of one run share: the request, the hosts, and the events to report.
+//! The state that the steps of one run share: the request, the hosts, and the events to report.
 
 use std::cell::RefCell;
 
@@ -10,9 +10,7 @@ use crate::{Intent, Request};
 /// Something that a step reports, for the metric of step events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepEvent {
-    /// The step.
     pub step: &'static str,
-    /// The event, for example `step_failed`.
     pub event: &'static str,
     /// A label of the event and its value.
     pub label: Option<(&'static str, String)>,
@@ -22,7 +20,7 @@ pub(crate) struct Run<'r> {
     pub(crate) request: &'r Request,
     pub(crate) intent: Option<Intent>,
     pub(crate) fleet: &'r Fleet,
-    /// The room on the hosts, as this decision counts it.
+    /// The capacity on the hosts, as this decision counts it.
     pub(crate) overlay: &'r Overlay<'r>,
     events: RefCell<Vec<StepEvent>>,
 }
@@ -45,7 +43,6 @@ impl<'r> Run<'r> {
         self.intent.is_some_and(|intent| intents.contains(&intent))
     }
 
-    /// An extra spec of the flavor.
     pub(crate) fn extra_spec(&self, key: &str) -> Option<&'r str> {
         self.request.flavor.extra_specs.get(key).map(String::as_str)
     }

@@ -1,19 +1,16 @@
-//! Which conditions keep a host out of service, for people. Whether it is in service at all is decided in
-//! [`crate::row`].
+//! Which conditions keep a host out of service, for users. [`crate::row`] decides whether it is in service.
 
 use berth_core::host::{ConditionStatus, Host};
 
 /// A condition that keeps a host out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hindrance {
-    /// The type of the condition.
+pub struct OutOfService {
     pub condition: &'static str,
-    /// What it says.
     pub status: ConditionStatus,
 }
 
 /// `Onboarding` counts only as long as there is no `Ready`.
-pub(crate) fn hindrances(host: &Host) -> Vec<Hindrance> {
+pub(crate) fn out_of_service_reasons(host: &Host) -> Vec<OutOfService> {
     let status = |condition: &'static str| Some((condition, *host.conditions.get(condition)?));
     let ready = match status("Ready") {
         Some(ready) => Some(ready).filter(|(_, status)| *status != ConditionStatus::True),
@@ -21,7 +18,7 @@ pub(crate) fn hindrances(host: &Host) -> Vec<Hindrance> {
     };
     let against = ["HypervisorDisabled", "Terminating"].into_iter().filter_map(status);
     let against = against.filter(|(_, status)| *status != ConditionStatus::False);
-    ready.into_iter().chain(against).map(|(condition, status)| Hindrance { condition, status }).collect()
+    ready.into_iter().chain(against).map(|(condition, status)| OutOfService { condition, status }).collect()
 }
 
 #[cfg(test)]
@@ -35,12 +32,12 @@ mod tests {
         let any = [None, Some(True), Some(False), Some(Unknown)];
         let names = ["Ready", "Onboarding", "HypervisorDisabled", "Terminating"];
         for code in 0..256_usize {
-            let said = names
+            let text = names
                 .iter()
                 .enumerate()
                 .filter_map(|(at, name)| Some(((*name).to_owned(), any[code >> (2 * at) & 3]?)));
-            let host = Host { conditions: said.collect(), ..Host::default() };
-            assert_eq!(hindrances(&host).is_empty(), in_service(&host), "{:?}", host.conditions);
+            let host = Host { conditions: text.collect(), ..Host::default() };
+            assert_eq!(out_of_service_reasons(&host).is_empty(), in_service(&host), "{:?}", host.conditions);
         }
     }
 }

@@ -145,7 +145,7 @@ mod tests {
     use crate::{Pipeline, Pipelines};
 
     #[test]
-    fn document_60_section_8_every_compiled_in_pipeline_loads_completely() {
+    fn every_compiled_in_pipeline_loads_completely() {
         for spec in specs() {
             let loaded = Pipeline::load(&spec);
             assert_eq!((loaded.filter_errors, loaded.weigher_errors, loaded.unknown), (vec![], vec![], vec![]));

@@ -8,7 +8,7 @@ use berth_core::HostName;
 /// At most so many hosts with unreadable capacity are named.
 pub(crate) const NAMED: usize = 2;
 
-/// A reason to remove a host: the name of the step in a pipeline and the short one for people.
+/// A reason to remove a host: the name of the step in a pipeline and the short name for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterName {
     /// The name in Pipeline objects and metrics, for example `filter_correct_az`.
@@ -24,7 +24,7 @@ impl FilterName {
 
     /// Not a step: the host's capacity cannot be read, so it is not offered.
     pub const UNREADABLE: Self = Self { step: "unreadable_capacity", short: "unreadable capacity" };
-    /// Not a step: the host's cluster has not been heard of for too long.
+    /// Not a step: the host's cluster has not been observed for too long.
     pub const WITHHELD: Self = Self { step: "withheld_cluster", short: "cluster not reachable" };
 }
 
@@ -37,11 +37,10 @@ impl fmt::Display for FilterName {
 /// Why a request found no host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
-    /// How many hosts were looked at.
     pub hosts: usize,
     /// How many hosts each filter removed, in the order of the pipeline; filters that removed nothing are left out.
     pub removed: Vec<(FilterName, usize)>,
-    /// The first hosts, by name, whose capacity is not readable, with the field and what it holds; at most two.
+    /// The first hosts, by name, whose capacity is invalid, with the field and its value; at most two.
     pub unreadable: Vec<(HostName, String)>,
 }
 
@@ -76,7 +75,7 @@ mod tests {
     const CAPACITY: FilterName = FilterName { step: "filter_has_enough_capacity", short: "capacity" };
 
     #[test]
-    fn u40_counts_in_a_line() {
+    fn counts_in_a_line() {
         let shortage = Shortage { hosts: 24, removed: vec![(ZONE, 16), (CAPACITY, 8)], unreadable: vec![] };
         assert_eq!(shortage.to_string(), "24 hosts; zone 16, capacity 8");
         assert_eq!(Shortage::default().to_string(), "0 hosts");

@@ -1,5 +1,4 @@
-//! The questions and answers about slots: what needs a host, what came of it. Nothing is decided here; the shape of
-//! the general request that a slot is turned into is in [`crate::request`].
+//! The questions and answers about slots: what needs a host, what came of it.
 
 use berth_core::flavor::Flavor;
 use berth_core::host::Amounts;
@@ -9,10 +8,10 @@ use crate::Shortage;
 
 /// Order of the waiting list: oldest commitment first. The fields are compared from the top.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
+pub struct WaitingRank {
     /// `metadata.creationTimestamp` of the commitment, in seconds since 1970.
     pub created_unix: i64,
-    /// The commitment, so that its slots stand together.
+    /// The commitment, by which its slots are grouped.
     pub commitment: CommitmentUuid,
     /// The number of the slot in its commitment.
     pub number: u64,
@@ -21,23 +20,20 @@ pub struct Rank {
 /// One slot that needs a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotRequest {
-    /// The slot.
     pub key: SlotKey,
-    /// Its place in the waiting list.
-    pub rank: Rank,
+    pub rank: WaitingRank,
     /// The project of the commitment; may be empty.
     pub project: ProjectId,
     /// The zone of the slot; empty means any.
     pub zone: Zone,
     /// The flavor named by the slot: its extra specs select hosts, its size does not.
     pub flavor: Flavor,
-    /// The slot's own size.
     pub size: Resources,
     /// The name of the project's domain; `None` when no resolver is configured.
     pub domain_name: Option<String>,
     /// The pipeline, as [`crate::pipeline_for`] chose it; empty means inferred from the flavor.
     pub pipeline: String,
-    /// A former host, taken without further ranking when the pipeline lets it pass.
+    /// A former host, taken without further ranking if the filters keep it.
     pub prefer: Option<HostName>,
     /// The request id, for logs and for an external scheduler.
     pub request_id: String,
@@ -45,28 +41,28 @@ pub struct SlotRequest {
 
 /// A commitment's slots, placed as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WholeRequest {
-    /// The slots that need a host, in the order in which room is given out.
+pub struct CommitmentRequest {
+    /// The slots that need a host, in the order in which free capacity is given out.
     pub slots: Vec<SlotRequest>,
-    /// Slots that the same plan releases first: their room counts as free for this decision.
+    /// Slots that the same plan releases first: their capacity counts as free for this decision.
     pub release: Vec<SlotKey>,
     /// Slots that the same plan shrinks first, with their new sizes: they count with these for this decision.
     pub shrink: Vec<(SlotKey, Resources)>,
     /// Rejection is allowed: no assume entry is made unless all slots fit.
     pub all_or_nothing: bool,
-    /// The slots exist already: those that do not fit enter the waiting list, so that none of them has to ask for it.
+    /// The slots exist already: those that do not fit enter the waiting list, so that none of them needs a request of
+    /// its own.
     pub existing: bool,
 }
 
-/// The answer to a [`WholeRequest`].
+/// The answer to a [`CommitmentRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// An external scheduler places the slots one by one after they were created.
     Later,
-    /// The decision of the built-in scheduler.
     Decided {
-        /// Where each slot could go, in the order of the request's slots. Each host has an assume entry, except
-        /// when `all_or_nothing` was asked and something did not fit.
+        /// The host of each slot, in the order of the request's slots. Each host has an assume entry, except if the
+        /// request is `all_or_nothing` and a slot did not fit.
         hosts: Vec<Option<HostName>>,
         /// Why the first slot that did not fit found no host; `None` when all fit.
         shortage: Option<Shortage>,
@@ -82,13 +78,11 @@ pub enum Placed {
     Nowhere(Shortage),
 }
 
-/// Room for a slot on one given host: restoring its size, following its VM, creating it anew where it was. Only the
-/// capacity and the zone are checked.
+/// Free capacity for a slot on a given host, to restore its size, follow its VM, or create it again on its former host.
+/// Only the capacity and the zone are checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// The slot.
     pub key: SlotKey,
-    /// The host.
     pub host: HostName,
     /// The whole size that the slot shall have there.
     pub size: Resources,
@@ -96,21 +90,18 @@ pub struct Pin {
     pub zone: Zone,
 }
 
-/// Whether the host that a slot names is good for it.
+/// Whether the host that a slot names is valid for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HostVerdict {
     /// Nothing speaks against it, or nothing is known about it.
     Ok,
-    /// No such host is in the view. Whether it is gone for good is decided elsewhere.
+    /// The host is not in the view. The controller decides whether it is gone for good.
     NoSuchHost,
     /// The host is in another zone than the slot.
-    WrongZone {
-        /// The zone of the host.
-        zone: Zone,
-    },
+    WrongZone { zone: Zone },
     /// The slot has no VM, is not in force yet, was not placed by us, and does not fit.
     Overbooked {
-        /// The free room of the host with the slot on it: negative in at least one resource.
+        /// The free capacity of the host with the slot on it: negative in at least one resource.
         free: Amounts,
     },
 }

@@ -1,4 +1,4 @@
-//! The worked examples of document 60 and stories of slots, over small clouds.
+//! Worked examples and sequences of slots, over small clouds.
 
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one reads better in a table")]
 
@@ -9,7 +9,7 @@ mod columns;
 mod coverage;
 mod filters;
 mod holding;
-mod lawful;
+mod invariants;
 mod pins;
 mod properties;
 mod ranking;
@@ -37,8 +37,8 @@ use parking_lot::Mutex;
 use crate::engine::{self, Scope};
 use crate::fleet::Fleet;
 use crate::{
-    BuiltIn, Decision, Hints, Intent, Pipeline, PipelineSpec, Rank, Request, Scheduler as _, SchedulerError, Settings,
-    SlotRequest, StepSpec, TieBreak, WholeRequest,
+    BuiltIn, CommitmentRequest, Decision, Hints, Intent, Pipeline, PipelineSpec, Request, Scheduler as _,
+    SchedulerError, Settings, SlotRequest, StepSpec, TieBreak, WaitingRank,
 };
 
 pub(crate) use berth_core::testing::host;
@@ -124,7 +124,7 @@ pub(crate) fn built_in(hosts: &[Host]) -> Watched {
     scheduler
 }
 
-/// A scheduler, and the slots that it enqueues: each call gives those that it and the calls before have enqueued.
+/// A scheduler, and the slots that it enqueues: each call returns all slots that were enqueued so far.
 pub(crate) struct Watched {
     scheduler: BuiltIn,
     enqueued: Arc<Mutex<Vec<SlotKey>>>,
@@ -190,7 +190,7 @@ impl Deref for Watched {
 pub(crate) fn wanted(commitment: &str, created: i64, number: u64, size: Resources) -> SlotRequest {
     SlotRequest {
         key: key(&format!("{commitment}-{number}")),
-        rank: Rank { created_unix: created, commitment: commitment.into(), number },
+        rank: WaitingRank { created_unix: created, commitment: commitment.into(), number },
         project: "p1".into(),
         zone: "az".into(),
         flavor: flavor(1, 1024, &[("quota:hw_version", "g1")]),
@@ -202,16 +202,15 @@ pub(crate) fn wanted(commitment: &str, created: i64, number: u64, size: Resource
     }
 }
 
-pub(crate) fn whole(slots: Vec<SlotRequest>, all_or_nothing: bool) -> WholeRequest {
-    WholeRequest { slots, all_or_nothing, ..WholeRequest::default() }
+pub(crate) fn request_of(slots: Vec<SlotRequest>, all_or_nothing: bool) -> CommitmentRequest {
+    CommitmentRequest { slots, all_or_nothing, ..CommitmentRequest::default() }
 }
 
-/// The object of a slot as the API server shows it once it is created without a host.
+/// The object of a slot as the API server shows it after it is created without a host.
 pub(crate) fn unplaced(wanted: &SlotRequest) -> Reservation {
     Reservation { key: wanted.key.clone(), ready: false, ..slot("", "", wanted.size, &[]) }
 }
 
-/// The same with a host.
 pub(crate) fn placed(wanted: &SlotRequest, host: &str) -> Reservation {
     Reservation { target_host: Some(host.into()), ..unplaced(wanted) }
 }

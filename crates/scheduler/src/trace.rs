@@ -1,5 +1,4 @@
-//! What every step of a run did, for the metrics of document 60 section 11. Made only for runs with a stopwatch; how
-//! the numbers become metrics is for the API.
+//! The trace of a run for the metrics of pipelines, made only for runs with a stopwatch.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,14 +6,14 @@ use std::time::Duration;
 use berth_core::HostName;
 
 use crate::FilterName;
-use crate::field::{Field, Inputs, Spot};
+use crate::candidates::{CandidateHost, CandidateHosts, Inputs};
+use crate::feasible_hosts::FeasibleHosts;
 use crate::fleet::Fleet;
-use crate::journal::{Journal, Weighing};
 use crate::order::Ties;
-use crate::standing::{Line, Standing};
+use crate::ranking::{RankedHosts, Ranking};
 use crate::steps::Effect;
-use crate::survivors::Survivors;
 use crate::tanh::tanh;
+use crate::tracer::{Tracer, WeigherRun};
 
 /// Tells how long something has taken: the crate itself has no clock.
 pub trait Stopwatch: fmt::Debug {
@@ -22,22 +21,18 @@ pub trait Stopwatch: fmt::Debug {
     fn elapsed(&self) -> Duration;
 }
 
-/// What one step did. Steps that the request gives nothing to do have no trace.
+/// The trace of one step. Steps without an effect on the request have no trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepTrace {
-    /// The step.
     pub step: &'static str,
-    /// How long it took.
     pub took: Duration,
     /// It could not do its work: a filter has removed all hosts, a weigher none and added nothing.
     pub failed: bool,
-    /// Hosts before it.
     pub hosts_in: usize,
-    /// Hosts after it.
     pub hosts_out: usize,
     /// The first five hosts after the step: which place each had before it, from 0. Empty for a step that failed.
     pub origins: Vec<usize>,
-    /// For weighers with a statistic: its name and how much the step changed the order (section 11, impact).
+    /// For weighers with a statistic: its name and how much the step changed the order.
     pub impact: Option<(&'static str, f64)>,
     /// For weighers: the raw activation of each host.
     pub activations: Vec<(HostName, f64)>,
@@ -48,16 +43,15 @@ pub(crate) struct Trace<'r, 's> {
     stopwatch: &'s dyn Stopwatch,
     fleet: &'r Fleet,
     ties: Ties,
-    begun: Duration,
-    /// The hosts before the next filter.
-    before: Field<'r>,
+    started: Duration,
+    before: CandidateHosts<'r>,
     /// All hosts, in the order that filters see.
-    line: Line<'r>,
-    /// What the caller says that hosts weigh; steps after the first filter with an effect see 0 instead.
+    line: RankedHosts<'r>,
+    /// The weights of the client; steps after the first filter with an effect see 0 instead.
     inputs: Inputs<'r>,
-    /// The names of the survivors and their order, once there are any.
+    /// The names of the feasible hosts and their order, once there are any.
     names: Vec<&'r HostName>,
-    standing: Standing<'r>,
+    standing: Ranking<'r>,
     steps: Vec<StepTrace>,
 }
 
@@ -67,12 +61,12 @@ impl<'r, 's> Trace<'r, 's> {
             stopwatch,
             fleet,
             ties,
-            begun: Duration::ZERO,
-            before: Field::default(),
-            line: Line::default(),
+            started: Duration::ZERO,
+            before: CandidateHosts::default(),
+            line: RankedHosts::default(),
             inputs: Inputs::default(),
             names: Vec::new(),
-            standing: Standing::default(),
+            standing: Ranking::default(),
             steps: Vec::new(),
         }
     }
@@ -82,36 +76,37 @@ impl<'r, 's> Trace<'r, 's> {
     }
 
     fn took(&self) -> Duration {
-        self.stopwatch.elapsed().saturating_sub(self.begun)
+        self.stopwatch.elapsed().saturating_sub(self.started)
     }
 
-    /// The order of the hosts that are left; made anew when their weights change.
+    /// The order of the remaining hosts; computed again when their weights change.
     fn line_up(&mut self) {
         let Self { fleet, ties, before, inputs, .. } = self;
         let known = before.known.iter().filter_map(|id| {
             let rank = ties.rank(tanh(inputs.of_known(id)), fleet.columns().name(id)?);
-            Some((rank, Spot::Known(id)))
+            Some((rank, CandidateHost::Known(id)))
         });
-        let strangers = before.strangers.iter();
-        let strangers = strangers.map(|name| (ties.rank(tanh(inputs.of_stranger(name)), name), Spot::Stranger(name)));
-        self.line = known.chain(strangers).collect();
+        let unknown_hosts = before.unknown_hosts.iter();
+        let unknown_hosts = unknown_hosts
+            .map(|name| (ties.rank(tanh(inputs.of_unknown_host(name)), name), CandidateHost::UnknownHost(name)));
+        self.line = known.chain(unknown_hosts).collect();
     }
 }
 
-impl<'r> Journal<'r> for Trace<'r, '_> {
+impl<'r> Tracer<'r> for Trace<'r, '_> {
     const LISTENS: bool = true;
 
-    fn start(&mut self, field: &Field<'r>, inputs: &Inputs<'r>) {
+    fn start(&mut self, field: &CandidateHosts<'r>, inputs: &Inputs<'r>) {
         self.before = field.clone();
         self.inputs = inputs.clone();
         self.line_up();
     }
 
     fn begin(&mut self) {
-        self.begun = self.stopwatch.elapsed();
+        self.started = self.stopwatch.elapsed();
     }
 
-    fn filter(&mut self, name: FilterName, effect: Result<Effect, ()>, field: &Field<'r>) {
+    fn filter(&mut self, name: FilterName, effect: Result<Effect, ()>, field: &CandidateHosts<'r>) {
         let took = self.took();
         if effect == Ok(Effect::Skipped) || [FilterName::WITHHELD, FilterName::UNREADABLE].contains(&name) {
             return;
@@ -133,13 +128,13 @@ impl<'r> Journal<'r> for Trace<'r, '_> {
         }
     }
 
-    fn survivors(&mut self, survivors: &Survivors<'r>) {
-        self.names = (0..survivors.len()).filter_map(|place| survivors.name(place)).collect();
-        let seen = survivors.input_weights(&self.inputs).into_iter().map(tanh).collect();
-        self.standing = Standing::new(self.ties, &self.names, seen);
+    fn feasible_hosts(&mut self, feasible_hosts: &FeasibleHosts<'r>) {
+        self.names = (0..feasible_hosts.len()).filter_map(|place| feasible_hosts.name(place)).collect();
+        let seen = feasible_hosts.input_weights(&self.inputs).into_iter().map(tanh).collect();
+        self.standing = Ranking::new(self.ties, &self.names, seen);
     }
 
-    fn weigher(&mut self, weighing: &Weighing<'_>) {
+    fn weigher(&mut self, weighing: &WeigherRun<'_>) {
         let mut step = StepTrace {
             step: weighing.step,
             took: self.took(),

@@ -1,5 +1,5 @@
-//! The wall clock. It decides where "now" comes from; everything that compares times takes the time as an argument or
-//! asks this trait, so that tests can move it.
+//! The wall clock. Code that compares times takes the time as an argument or asks this trait, so that tests can move
+//! it.
 
 use std::sync::Arc;
 
@@ -38,7 +38,6 @@ pub struct TokioClock {
 }
 
 impl TokioClock {
-    /// A clock that shows `start` now.
     pub fn new(start: Timestamp) -> Self {
         Self { start, origin: tokio::time::Instant::now() }
     }

@@ -1,6 +1,7 @@
-//! The configuration of a process: read once, checked as a whole, handed down in parts. It decides which keys there
-//! are, what they mean when they are absent and what is wrong with them, and reports everything at once. There is one
-//! file per object; each key is declared in one call, from which the value, the check and the documentation come.
+//! The configuration of a process: read once, checked as a whole, passed on in parts.
+//!
+//! There is one file per object. Each key is declared in one call, from which its value, its check and its
+//! documentation come.
 
 mod api_servers;
 mod auth;
@@ -46,7 +47,7 @@ pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
 pub use placement::Placement;
 pub use quota::Quota;
 pub use reservation_controller::ReservationController;
-pub use safety::{Brake, Freeze};
+pub use safety::{DisruptionLimit, Pause};
 pub use scheduler::{Pipelines, Scheduler, TieBreak};
 pub use source::{DEFAULT_CONFIG, DEFAULT_SECRETS, Files, merge};
 pub use syncer::Syncer;
@@ -54,7 +55,7 @@ pub use token::Token;
 pub use usage_reconciler::UsageReconciler;
 
 use crate::error::TelemetryError;
-use section::{Report, Section};
+use section::{ReadReport, Section};
 
 /// Everything that can be configured. [`Default`] is an operator about which nothing was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,10 +86,10 @@ pub struct Configuration {
     pub quota: Quota,
     /// The built-in scheduler.
     pub scheduler: Scheduler,
-    /// `brake`.
-    pub brake: Brake,
-    /// `freeze`.
-    pub freeze: Freeze,
+    /// `disruptionLimit`.
+    pub disruption_limit: DisruptionLimit,
+    /// `pause`.
+    pub pause: Pause,
     /// `auth`.
     pub auth: Auth,
     /// `placement`: the server of the Placement API.
@@ -117,7 +118,7 @@ pub fn load(files: &Files, strict: bool) -> Result<Loaded, TelemetryError> {
 
 /// The same for an object that is already read and merged.
 pub fn decode(merged: &Map<String, Value>, strict: bool) -> Result<Loaded, TelemetryError> {
-    let mut report = Report::default();
+    let mut report = ReadReport::default();
     let configuration = Configuration::read(Section::root(Some(merged), &mut report));
     let mut findings = report.findings;
     findings.settle(strict);
@@ -129,14 +130,14 @@ pub fn decode(merged: &Map<String, Value>, strict: bool) -> Result<Loaded, Telem
 
 /// Every key there is, in the order in which they are read.
 pub fn keys() -> Vec<KeyDoc> {
-    let mut report = Report::default();
+    let mut report = ReadReport::default();
     Configuration::read(Section::root(None, &mut report));
     report.keys
 }
 
 impl Default for Configuration {
     fn default() -> Self {
-        Self::read(Section::root(None, &mut Report::default()))
+        Self::read(Section::root(None, &mut ReadReport::default()))
     }
 }
 
@@ -162,8 +163,8 @@ impl Configuration {
             capacity: Capacity::read(s),
             quota: Quota::read(s, common.datasource_name.as_deref()),
             scheduler: Scheduler::read(s),
-            brake: s.section("brake", Brake::read),
-            freeze: s.section("freeze", Freeze::read),
+            disruption_limit: s.renamed_section("brake", "disruptionLimit", DisruptionLimit::read),
+            pause: s.renamed_section("freeze", "pause", Pause::read),
             auth: s.section("auth", |s| Auth::read(s, common.keystone.is_some())),
             placement: s.section("placement", Placement::read),
             checks: Checks::read(s),

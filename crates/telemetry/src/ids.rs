@@ -1,4 +1,4 @@
-//! Ids that nobody gave. It decides where chance comes from, so that a simulation can have its ids from a count.
+//! Generated ids, random or counted for simulations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ pub struct FreshIds {
 }
 
 impl FreshIds {
-    /// Random ids.
     pub fn random() -> Self {
         Self { source: Arc::new(Uuid::new_v4) }
     }
@@ -24,7 +23,6 @@ impl FreshIds {
         Self { source: Arc::new(move || Uuid::from_u64_pair(0, count.fetch_add(1, Ordering::Relaxed))) }
     }
 
-    /// The next one.
     pub fn fresh(&self) -> Uuid {
         (self.source)()
     }

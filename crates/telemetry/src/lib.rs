@@ -1,6 +1,4 @@
-//! What every process needs before it can do anything useful: its configuration, its metrics, its logs, its clock and
-//! its way to stop. It decides how these look from outside (files, flags, exposition, log lines); what is configured,
-//! counted or logged is decided by the crates that use it.
+//! Shared by all processes: configuration, metrics, logs, clock and shutdown.
 
 pub mod clock;
 pub mod config;

@@ -1,6 +1,4 @@
-//! Log lines. It decides their form (one readable line, or one JSON object per line), where they go (standard error)
-//! and which are shown, from the flags and the variable of document 11 sections 3.1 and 3.3; what is said is decided
-//! where it happens.
+//! Log lines: one readable line or one JSON object each, on standard error, filtered by the flags and the variable.
 
 use std::io::IsTerminal as _;
 use std::str::FromStr;
@@ -10,14 +8,12 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::error::TelemetryError;
 pub use crate::verbosity::Level;
-use crate::verbosity::{Shown, Verbosity};
+use crate::verbosity::{ShownLevel, Verbosity};
 
 /// The form of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// One line for people.
     Human,
-    /// One JSON object per line, for collectors.
     Json,
 }
 
@@ -34,25 +30,20 @@ impl FromStr for Format {
     }
 }
 
-/// What the command line and the environment say about logs; everything may be absent.
+/// The log settings of the command line and the environment; each may be absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// `--log-format`.
+pub struct LogOptions {
     pub format: Option<Format>,
-    /// `--zap-log-level`.
     pub level: Option<Level>,
-    /// `--zap-encoder`.
     pub encoder: Option<Format>,
-    /// `--zap-devel`.
     pub devel: Option<bool>,
-    /// The variable `LOG_LEVEL`.
     pub variable: Option<String>,
     /// The variable `RUST_LOG`: directives per module, for an investigation. They replace the level.
     pub directives: Option<String>,
 }
 
-impl Wanted {
-    /// The form: `--log-format`, else what the zap flags say, else people at a terminal get lines and others get JSON.
+impl LogOptions {
+    /// The format: `--log-format`, else that of the zap flags, else text for terminals and JSON otherwise.
     pub fn format(&self, terminal: bool) -> Format {
         let devel = self.devel.map(|devel| if devel { Format::Human } else { Format::Json });
         let default = if terminal { Format::Human } else { Format::Json };
@@ -65,22 +56,22 @@ impl Wanted {
         self.level.or_else(|| self.variable.as_deref().and_then(Level::from_variable)).unwrap_or(default)
     }
 
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> ShownLevel {
         let level = self.level();
         match self.directives.as_deref().filter(|text| !text.is_empty()) {
-            Some(text) => Shown { words: text.to_owned(), directives: text.to_owned() },
-            None => Shown { words: level.to_string(), directives: level.directives().to_owned() },
+            Some(text) => ShownLevel { words: text.to_owned(), directives: text.to_owned() },
+            None => ShownLevel { words: level.to_string(), directives: level.directives().to_owned() },
         }
     }
 }
 
-/// Makes log lines go to standard error from now on, and panics become log lines. To be called once, first thing. What
-/// comes of it changes what is shown.
-pub fn init(wanted: &Wanted) -> Result<Verbosity, TelemetryError> {
+/// Sends log lines to standard error from now on, and turns panics into log lines. To be called once, before anything
+/// else. The result changes the log level.
+pub fn init(wanted: &LogOptions) -> Result<Verbosity, TelemetryError> {
     let terminal = std::io::stderr().is_terminal();
     let (subscriber, verbosity) = subscriber(wanted.format(terminal), wanted.shown(), terminal, std::io::stderr)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::LogsTwice)?;
-    std::panic::set_hook(Box::new(|panic| tracing::error!(panic = %panic, "a bug: this part of the process panicked")));
+    std::panic::set_hook(Box::new(|panic| tracing::error!(panic = %panic, "bug: a task panicked")));
     let unknown = |text: &&str| !text.is_empty() && Level::from_variable(text).is_none();
     if let Some(found) = wanted.variable.as_deref().filter(unknown) {
         tracing::error!(found, "LOG_LEVEL is not a level; using info. Write debug, info, warn or error");
@@ -88,10 +79,10 @@ pub fn init(wanted: &Wanted) -> Result<Verbosity, TelemetryError> {
     Ok(verbosity)
 }
 
-/// What takes the log lines, and what changes which.
+/// The subscriber of log lines, and the handle that changes their level.
 type Log = (Box<dyn Subscriber + Send + Sync>, Verbosity);
 
-fn subscriber<W>(format: Format, shown: Shown, colours: bool, writer: W) -> Result<Log, TelemetryError>
+fn subscriber<W>(format: Format, shown: ShownLevel, colours: bool, writer: W) -> Result<Log, TelemetryError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
@@ -131,12 +122,12 @@ mod tests {
         }
     }
 
-    fn written(format: Format, wanted: &Wanted) -> String {
+    fn written(format: Format, wanted: &LogOptions) -> String {
         let buffer = Buffer::default();
         let target = buffer.clone();
         let (subscriber, _) = subscriber(format, wanted.shown(), false, move || target.clone()).unwrap();
         tracing::subscriber::with_default(subscriber, || {
-            let _span = tracing::info_span!("request", request.id = "r-1").entered();
+            let _span = tracing::info_span!("request", request_id = "r-1").entered();
             tracing::info!(host = "node-1\nfake line", "slot placed");
             tracing::debug!("why");
         });
@@ -145,24 +136,24 @@ mod tests {
 
     #[test]
     fn a_human_line_is_one_line_with_message_fields_and_span() {
-        let text = written(Format::Human, &Wanted::default());
+        let text = written(Format::Human, &LogOptions::default());
         assert_eq!(text.lines().count(), 1, "{text}");
-        for part in ["INFO", "request", "slot placed", r#"host="node-1\nfake line""#, r#"request.id="r-1""#] {
+        for part in ["INFO", "request", "slot placed", r#"host="node-1\nfake line""#, r#"request_id="r-1""#] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
 
     #[test]
     fn a_json_line_has_stable_fields() {
-        let text = written(Format::Json, &Wanted::default());
+        let text = written(Format::Json, &LogOptions::default());
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&value["level"], &value["message"]), (&"INFO".into(), &"slot placed".into()));
-        assert_eq!((&value["host"], &value["spans"][0]["request.id"]), (&"node-1\nfake line".into(), &"r-1".into()));
+        assert_eq!((&value["host"], &value["spans"][0]["request_id"]), (&"node-1\nfake line".into(), &"r-1".into()));
     }
 
     #[test]
     fn the_level_decides_what_is_shown() {
-        let level = |level| Wanted { level: Some(level), ..Wanted::default() };
+        let level = |level| LogOptions { level: Some(level), ..LogOptions::default() };
         assert_eq!(written(Format::Json, &level(Level::Debug)).lines().count(), 2);
         assert_eq!(written(Format::Json, &level(Level::Error)), "");
     }
@@ -173,7 +164,7 @@ mod tests {
             let buffer = Buffer::default();
             let target = buffer.clone();
             let (subscriber, verbosity) =
-                subscriber(format, Wanted::default().shown(), false, move || target.clone()).unwrap();
+                subscriber(format, LogOptions::default().shown(), false, move || target.clone()).unwrap();
             tracing::subscriber::with_default(subscriber, || {
                 for level in ["debug", "error", "reset"] {
                     tracing::debug!("before {level}");
@@ -183,14 +174,14 @@ mod tests {
             let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
             let shown = ["before debug", "before error", "before reset"].map(|line| text.contains(line));
             assert_eq!(shown, [false, true, false], "{text}");
-            assert_eq!(text.matches("somebody has changed what is logged").count(), 2, "not at error: {text}");
+            assert_eq!(text.matches("log level changed").count(), 2, "not at error: {text}");
         }
     }
 
     #[test]
     fn the_flag_wins_over_the_variable_and_the_variable_over_the_default() {
         let level = |flag: Option<Level>, variable: Option<&str>, devel| {
-            Wanted { level: flag, variable: variable.map(str::to_owned), devel, ..Wanted::default() }.level()
+            LogOptions { level: flag, variable: variable.map(str::to_owned), devel, ..LogOptions::default() }.level()
         };
         assert_eq!(level(None, None, None), Level::Info);
         assert_eq!(level(None, None, Some(true)), Level::Debug);
@@ -217,11 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn the_form_follows_the_most_specific_wish() {
+    fn the_form_follows_the_most_specific_option() {
         let human = Some(Format::Human);
         let json = Some(Format::Json);
-        let format =
-            |format, encoder, devel, terminal| Wanted { format, encoder, devel, ..Wanted::default() }.format(terminal);
+        let format = |format, encoder, devel, terminal| {
+            LogOptions { format, encoder, devel, ..LogOptions::default() }.format(terminal)
+        };
         assert_eq!(format(None, None, None, true), Format::Human);
         assert_eq!(format(None, None, None, false), Format::Json);
         assert_eq!(format(None, None, Some(true), false), Format::Human);

@@ -1,13 +1,11 @@
-//! How a metric is declared.
+//! Declarations of metrics.
 
-/// What kind of number a metric is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows while the process lives.
     Counter,
-    /// Goes up and down.
     Gauge,
-    /// Observations sorted into buckets.
     Histogram,
 }
 
@@ -17,10 +15,9 @@ pub enum Kind {
 pub struct Metric {
     /// The full name; ours begin with `berth_`.
     pub name: &'static str,
-    /// What kind of number it is.
     pub kind: Kind,
     /// Names of its labels, in the order in which values are given. Values must come from closed sets.
     pub labels: &'static [&'static str],
-    /// One sentence for people: what is counted, in which unit.
+    /// One sentence for users: the counted thing, and its unit.
     pub help: &'static str,
 }

@@ -1,6 +1,4 @@
-//! The registry of everything that `/metrics` shows. It decides how metrics are declared, that each exists once and
-//! that the constant labels of `monitoring.labels` are on all of them; names, labels and values are the business of
-//! the crate that declares them.
+//! The registry behind `/metrics`. Each metric exists once, and `monitoring.labels` are on all of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,7 +20,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// An empty registry whose metrics all carry `labels` (document 11 section 5.1, `monitoring.labels`).
+    /// An empty registry whose metrics all carry `labels`.
     pub fn new(labels: &BTreeMap<String, String>) -> Result<Self, MetricsError> {
         if let Some(name) = labels.keys().find(|name| !is_label_name(name)) {
             return Err(MetricsError::LabelName { name: name.clone() });
@@ -33,12 +31,10 @@ impl Metrics {
         Ok(Self { registry, constant: Arc::new(labels.clone()), registered: Arc::default() })
     }
 
-    /// Registers a counter.
     pub fn counter(&self, metric: &Metric) -> Result<IntCounterVec, MetricsError> {
         self.register(metric, Kind::Counter, IntCounterVec::new(opts(metric), metric.labels))
     }
 
-    /// Registers a gauge of whole numbers.
     pub fn gauge(&self, metric: &Metric) -> Result<IntGaugeVec, MetricsError> {
         self.register(metric, Kind::Gauge, IntGaugeVec::new(opts(metric), metric.labels))
     }
@@ -54,7 +50,7 @@ impl Metrics {
         self.register(metric, Kind::Histogram, HistogramVec::new(opts, metric.labels))
     }
 
-    /// Registers a gauge whose values are computed when somebody looks: each entry is the label values and the number.
+    /// Registers a gauge whose values are computed when they are read: each entry is the label values and the number.
     ///
     /// `f` runs while `/metrics` waits, so it must neither block nor compute for long.
     pub fn computed(
@@ -83,7 +79,7 @@ impl Metrics {
         for family in self.registry.gather() {
             let name = family.name().to_owned();
             if let Err(error) = TextEncoder::new().encode_utf8(&[family], &mut text) {
-                tracing::error!(metric = name, error = %error, "left out of the exposition: not encodable");
+                tracing::error!(metric = name, error = %error, "metric ignored: not encodable");
             }
         }
         text
@@ -111,7 +107,6 @@ impl Metrics {
 
 /// The collectors of one metric, one for each combination of label values.
 pub trait Series: Sized {
-    /// What kind of number it is.
     const KIND: Kind;
 
     /// Registers it; `buckets` are those of a histogram, else empty.
@@ -211,7 +206,7 @@ fn is_label_name(name: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A gauge that asks for its values at each scrape. `shape` lends its description and holds no values.
+/// A gauge whose values are computed at each scrape. `shape` provides its description and has no values.
 #[derive(Clone)]
 struct Computed {
     metric: Metric,
@@ -230,7 +225,7 @@ impl Collector for Computed {
             match gauge.get_metric_with_label_values(&labels) {
                 Ok(one) => one.set(value),
                 Err(error) => {
-                    tracing::error!(metric = self.metric.name, error = %error, "value left out: labels do not fit");
+                    tracing::error!(metric = self.metric.name, error = %error, "value ignored: wrong labels");
                 }
             }
         }

@@ -1,5 +1,4 @@
-//! How a process stops. It decides that SIGTERM and SIGINT cancel one token, which is handed to everything that runs,
-//! and that a second signal ends the process at once; how work is wound down is up to those who hold the token.
+//! Shutdown: SIGTERM and SIGINT cancel one token; a second signal ends the process at once.
 
 use futures::{Stream, StreamExt as _};
 use tokio::signal::unix::{SignalKind, signal};

@@ -1,5 +1,4 @@
-//! What is logged, while the process runs. It decides what may be asked for; who may ask is decided by the process, and the
-//! next start begins with what the command line says.
+//! The log level while the process runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,24 +8,22 @@ use tracing_subscriber::EnvFilter;
 
 use crate::error::TelemetryError;
 
-/// The word for what was shown at the start.
+/// The word for the level at the start.
 pub const RESET: &str = "reset";
 
-/// Puts a filter in place of the one in use; false when there is nobody any more who logs.
+/// Puts a filter in place of the one in use; false when there is no subscriber any more.
 type Reload = dyn Fn(EnvFilter) -> bool + Send + Sync;
 
 /// The least important lines that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Somebody must look.
+    /// A user must act.
     Error,
     /// Something is not as it should be; the process copes.
     Warn,
     /// What happened, once per change.
     Info,
-    /// Why it happened.
     Debug,
-    /// Everything, libraries included.
     Trace,
 }
 
@@ -52,9 +49,9 @@ impl Level {
         Self::from_flag(text).ok().filter(|_| !text.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// What to show of which library. At `debug` our own reasons are wanted, not each frame of a connection. The
-    /// Kubernetes client logs each failed request as an error and wraps each look in a span of its own: what we make
-    /// of a failure is logged where it is handled, and our span names the object.
+    /// The log directives for libraries. `debug` shows our own reasons, not each frame of a connection. The Kubernetes
+    /// client logs each failed request as an error and wraps each reconciliation in a span of its own. Berth logs
+    /// failures where they are handled, and its own span names the object.
     pub(crate) fn directives(self) -> &'static str {
         match self {
             Self::Error => "error,kube_client=off",
@@ -81,22 +78,21 @@ impl fmt::Display for Level {
     }
 }
 
-/// Shows and changes what is logged. Clones are about the same log.
+/// Shows and changes the log level. Clones share the same log.
 #[derive(Clone)]
 pub struct Verbosity {
     state: Arc<State>,
 }
 
 struct State {
-    /// What was shown at the start.
-    first: Shown,
-    now: Mutex<Shown>,
+    first: ShownLevel,
+    now: Mutex<ShownLevel>,
     reload: Box<Reload>,
 }
 
-/// What is shown: in the words of whoever asked for it, and for the filter.
+/// The present level: in the words of the request, and for the filter.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub(crate) struct ShownLevel {
     pub(crate) words: String,
     pub(crate) directives: String,
 }
@@ -108,32 +104,32 @@ impl fmt::Debug for Verbosity {
 }
 
 impl Verbosity {
-    pub(crate) fn new(first: Shown, reload: impl Fn(EnvFilter) -> bool + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(first: ShownLevel, reload: impl Fn(EnvFilter) -> bool + Send + Sync + 'static) -> Self {
         let now = Mutex::new(first.clone());
         Self { state: Arc::new(State { first, now, reload: Box::new(reload) }) }
     }
 
-    /// What is shown: a level, or levels per module.
+    /// The present level, or levels per module.
     pub fn now(&self) -> String {
         self.state.now.lock().words.clone()
     }
 
-    /// Shows a level, levels per module as `RUST_LOG` has them, or what was shown at the start. Says what is shown then;
-    /// after an error nothing has changed.
+    /// Sets a level, levels per module as in `RUST_LOG`, or the level at the start. Returns the new level; after an
+    /// error nothing has changed.
     pub fn change(&self, wanted: &str) -> Result<String, TelemetryError> {
         let mut now = self.state.now.lock();
-        let shown = if wanted == RESET { self.state.first.clone() } else { Shown::read(wanted)? };
+        let shown = if wanted == RESET { self.state.first.clone() } else { ShownLevel::read(wanted)? };
         if !(self.state.reload)(shown.filter()?) {
             return Err(TelemetryError::LogsGone);
         }
         let before = std::mem::replace(&mut *now, shown.clone()).words;
-        tracing::warn!(before, now = shown.words, "somebody has changed what is logged");
+        tracing::warn!(before, now = shown.words, "log level changed");
         Ok(shown.words)
     }
 }
 
-impl Shown {
-    /// A single word has to be a level; the filter would take any other for the name of a module.
+impl ShownLevel {
+    /// A single word must be a level; the filter would take any other word as the name of a module.
     fn read(wanted: &str) -> Result<Self, TelemetryError> {
         let unknown = || TelemetryError::LogLevelNow { found: wanted.to_owned() };
         let directives = match Level::from_flag(wanted) {
@@ -147,7 +143,6 @@ impl Shown {
         Ok(shown)
     }
 
-    /// The filter that shows it.
     pub(crate) fn filter(&self) -> Result<EnvFilter, TelemetryError> {
         let found = || self.directives.clone();
         EnvFilter::try_new(&self.directives).map_err(|source| TelemetryError::LogDirectives { found: found(), source })
@@ -158,9 +153,9 @@ impl Shown {
 mod tests {
     use super::*;
 
-    /// A verbosity, and the filters that it has put in place.
+    /// A verbosity, and the filters that it has set.
     fn watched() -> (Verbosity, Arc<Mutex<Vec<String>>>) {
-        let first = Shown { words: "info".to_owned(), directives: "info,hyper=warn".to_owned() };
+        let first = ShownLevel { words: "info".to_owned(), directives: "info,hyper=warn".to_owned() };
         let log = Arc::new(Mutex::new(Vec::new()));
         let noted = log.clone();
         let reload = move |filter: EnvFilter| {
@@ -186,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_level_changes_nothing_and_says_what_is_one() {
+    fn what_is_no_level_changes_nothing_and_reports_what_is_one() {
         let (verbosity, log) = watched();
         for wanted in ["", "loud", "berth", "berth=loud", "0", "debug\nx"] {
             let text = verbosity.change(wanted).unwrap_err().to_string();
@@ -196,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_gone_is_told() {
-        let first = Shown { words: "info".to_owned(), directives: "info".to_owned() };
+    fn a_log_that_is_gone_is_reported() {
+        let first = ShownLevel { words: "info".to_owned(), directives: "info".to_owned() };
         let gone = Verbosity::new(first, |_| false);
         assert!(matches!(gone.change("debug"), Err(TelemetryError::LogsGone)));
         assert_eq!(gone.now(), "info");

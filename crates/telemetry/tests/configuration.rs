@@ -1,4 +1,4 @@
-//! Reading a configuration as a whole: what is in effect, and what is said about what is wrong.
+//! Reading a whole configuration: what is in effect, and the messages about mistakes.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::time::Duration;
@@ -48,7 +48,11 @@ fn nothing_configured_is_a_working_operator() {
     assert_eq!(configuration.enabled_controllers, Controller::ALL.into());
     assert_eq!(configuration.enabled_tasks, [].into());
     assert_eq!(configuration.common.leader_election_id, "berth");
-    assert_eq!(accepted(&json!({ "leaderElectionID": "" })).common.leader_election_id, "", "an election refuses it");
+    assert_eq!(
+        accepted(&json!({ "leaderElectionID": "" })).common.leader_election_id,
+        "",
+        "an election refuses the value"
+    );
     assert_eq!(configuration.common.scheduler, SchedulerUrl::BuiltIn);
     assert_eq!(configuration.reservation_controller.scheduler, SchedulerUrl::BuiltIn);
     assert!(configuration.api_servers.home_serves(&Kind::parse("v1/Secret").unwrap()));
@@ -58,7 +62,6 @@ fn nothing_configured_is_a_working_operator() {
     assert_eq!(configuration.scheduler.pipelines, Pipelines::BuiltInAndCrd);
 }
 
-/// Decision U22 and document 11 section 14 no. 1.
 #[test]
 fn absent_intervals_have_their_defaults() {
     let configuration = Configuration::default();
@@ -78,11 +81,14 @@ fn absent_intervals_have_their_defaults() {
 }
 
 #[test]
-fn the_complete_sample_of_document_11_loads() {
+fn the_complete_sample_loads() {
     let sample: Value = serde_json::from_str(include_str!("data/manager.json")).unwrap();
     let loaded = read(&sample, true).unwrap();
-    let said: Vec<String> = loaded.findings.0.iter().map(ToString::to_string).collect();
-    assert_eq!(said, [r#"enabledControllers[3]: "failover-reservations-controller" is not provided by this binary"#]);
+    let reported: Vec<String> = loaded.findings.0.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        reported,
+        [r#"enabledControllers[3]: "failover-reservations-controller" is not provided by this binary"#]
+    );
     assert_eq!(loaded.findings.0[0].severity, Severity::Info);
     let configuration = loaded.configuration;
     assert_eq!(configuration.enabled_controllers.len(), 4);
@@ -96,25 +102,25 @@ fn the_complete_sample_of_document_11_loads() {
     assert_eq!((zone_a.zone(), zone_a.kinds.len()), (Some("eu-test-1a"), 5));
     assert!(
         configuration.api_servers.home_serves(&Kind::parse(change).unwrap()),
-        "unknown when the sample was written"
+        "it was unknown when the sample was written"
     );
     assert!(!configuration.api_servers.home_serves(&Kind::parse("kvm.cloud.sap/v1/Hypervisor").unwrap()));
 }
 
 #[test]
 fn all_problems_are_reported_at_once_with_path_finding_and_expectation() {
-    let said = refused(&json!({
+    let reported = refused(&json!({
         "committedResourceController": {"requeueIntervalRetry": "5", "maxSlotsPerCommitment": 1.5},
         "committedResourceReservationController": {"requeueIntervalActive": "0s", "schedulerURL": "localhost:8080"},
         "committedResourceAPI": {"enableQuota": "true", "watchTimeout": 10},
         "enabledControllers": "capacity-controller",
         "monitoring": {"labels": {"a": 1}},
         "scheduler": {"tieBreak": "random"},
-        "brake": [],
+        "disruptionLimit": [],
         "leaderElectionID": 7,
     }));
     assert_eq!(
-        said,
+        reported,
         [
             r#"enabledControllers: "capacity-controller" is not a list; write ["...", "..."]"#,
             "leaderElectionID: 7 is not text; write it in quotes",
@@ -126,14 +132,14 @@ fn all_problems_are_reported_at_once_with_path_finding_and_expectation() {
             r#"committedResourceController.requeueIntervalRetry: "5" is not a duration; write a number with a unit, for example "30s""#,
             "committedResourceController.maxSlotsPerCommitment: 1.5 is not a whole number; write it without quotes and without a fraction",
             r#"scheduler.tieBreak: "random" is not possible here; write "hash" or "name""#,
-            "brake: a list is not an object; write {...}",
+            "disruptionLimit: a list is not an object; write {...}",
         ]
     );
 }
 
 #[test]
 fn null_is_the_same_as_absent() {
-    let values = json!({"enabledControllers": null, "brake": null, "ssoSecretRef": null, "scheduler": {"tieBreak": null},
+    let values = json!({"enabledControllers": null, "disruptionLimit": null, "ssoSecretRef": null, "scheduler": {"tieBreak": null},
         "committedResourceAPI": {"flavorGroupResourceConfig": {"*": null}}});
     let mut configuration = accepted(&values);
     configuration.committed_resource_api.flavor_groups = Configuration::default().committed_resource_api.flavor_groups;
@@ -159,20 +165,20 @@ fn a_zero_means_off_default_or_a_mistake_depending_on_the_key() {
 
 #[test]
 fn what_has_no_effect_is_a_warning_and_with_strict_an_error() {
-    let values = json!({"leaderelectionid": "x", "colour": "blue", "brake": {"slot": 1},
+    let values = json!({"leaderelectionid": "x", "colour": "blue", "disruptionLimit": {"slot": 1},
         "enabledControllers": ["quota-control", "kpis-controller", "manila-pipeline-controllers"],
         "enabledTasks": ["nova-history-cleanup-task", "commitments-sync"]});
-    let said = [
+    let reported = [
         r#"enabledControllers[0]: "quota-control" is not known; correct or remove it"#,
         r#"enabledControllers[1]: "kpis-controller" is not provided by this binary"#,
         r#"enabledControllers[2]: "manila-pipeline-controllers" is not provided by this binary"#,
         r#"enabledTasks[0]: "nova-history-cleanup-task" is not provided by this binary"#,
         r#"enabledTasks[1]: "commitments-sync" is not known; correct or remove it"#,
-        "brake.slot: unknown key, without effect; correct or remove it",
+        "disruptionLimit.slot: unknown key, without effect; correct or remove it",
         "colour: unknown key, without effect; correct or remove it",
         "leaderelectionid: this spelling is not read; write leaderElectionID",
     ];
-    assert_eq!(warned(&values), said);
+    assert_eq!(warned(&values), reported);
     assert_eq!(read(&values, false).unwrap().configuration.common.leader_election_id, "berth");
     let Err(TelemetryError::Configuration { findings }) = read(&values, true) else { panic!("accepted") };
     assert_eq!(findings.0.iter().filter(|one| one.severity == Severity::Error).count(), 5);
@@ -199,10 +205,11 @@ fn whatever_people_call_things_a_finding_is_a_line() {
 
 #[test]
 fn the_error_shows_problems_and_warnings_one_per_line() {
-    let values = json!({"brake": {"slots": -1}, "colour": "blue", "enabledTasks": ["nova-history-cleanup-task"]});
+    let values =
+        json!({"disruptionLimit": {"slots": -1}, "colour": "blue", "enabledTasks": ["nova-history-cleanup-task"]});
     assert_eq!(
         read(&values, false).unwrap_err().to_string(),
-        "the configuration cannot be used:\n  brake.slots: -1 is out of range; write a number from 0 to 4294967295\n  \
+        "the configuration cannot be used:\n  disruptionLimit.slots: -1 is out of range; write a number from 0 to 4294967295\n  \
          colour: unknown key, without effect; correct or remove it (a warning only)"
     );
 }
@@ -212,15 +219,14 @@ fn an_explicit_empty_list_starts_nothing() {
     assert_eq!(accepted(&json!({"enabledControllers": []})).enabled_controllers, [].into());
 }
 
-/// Document 11 section 13.
 #[test]
 fn capacity_intervals() {
     accepted(&json!({"capacityReconcileInterval": "5m", "capacityMinReconcileInterval": "30s"}));
     let wrong = "capacityReconcileInterval: raise it: capacityReconcileInterval";
-    let said = refused(&json!({"capacityReconcileInterval": "30s", "capacityMinReconcileInterval": "30s"}));
-    assert_eq!(said, [format!("{wrong} (30s) must be greater than capacityMinReconcileInterval (30s)")]);
-    let said = refused(&json!({"capacityReconcileInterval": "20s"}));
-    assert_eq!(said, [format!("{wrong} (20s) must be greater than capacityMinReconcileInterval (30s)")]);
+    let reported = refused(&json!({"capacityReconcileInterval": "30s", "capacityMinReconcileInterval": "30s"}));
+    assert_eq!(reported, [format!("{wrong} (30s) must be greater than capacityMinReconcileInterval (30s)")]);
+    let reported = refused(&json!({"capacityReconcileInterval": "20s"}));
+    assert_eq!(reported, [format!("{wrong} (20s) must be greater than capacityMinReconcileInterval (30s)")]);
 }
 
 #[test]
@@ -263,7 +269,6 @@ fn a_value_that_is_wrong_is_not_compared_with_others() {
     assert_eq!(refused(&values).len(), 1);
 }
 
-/// Document 11 section 13.
 #[test]
 fn a_group_takes_its_own_entry_or_that_of_the_star_as_a_whole() {
     let values = json!({"committedResourceAPI": {"flavorGroupResourceConfig":
@@ -276,7 +281,6 @@ fn a_group_takes_its_own_entry_or_that_of_the_star_as_a_whole() {
     assert_eq!(Configuration::default().committed_resource_api.flavor_groups.of("any").ram_unit_gib(), 1);
 }
 
-/// Decision U29.
 #[test]
 fn the_old_place_of_groups_fills_gaps_and_must_not_contradict() {
     let groups = |old: Value| {
@@ -292,29 +296,28 @@ fn the_old_place_of_groups_fills_gaps_and_must_not_contradict() {
     );
     let read = read(&values, true).unwrap().configuration.committed_resource_api.flavor_groups;
     assert_eq!((read.of("a").ram_unit_gib(), read.of("a").ram.has_quota, read.of("b").ram_unit_gib()), (2, false, 4));
-    let said = refused(&groups(json!({"a": {"ram": {"ramUnitGiB": 3}}})));
-    assert!(said[1].starts_with("flavorGroupResourceConfig.a.ram.ramUnitGiB: is 3, but 2 in"), "{said:?}");
+    let reported = refused(&groups(json!({"a": {"ram": {"ramUnitGiB": 3}}})));
+    assert!(reported[1].starts_with("flavorGroupResourceConfig.a.ram.ramUnitGiB: is 3, but 2 in"), "{reported:?}");
 }
 
-/// Document 11 section 14 no. 4, decision U8.
 #[test]
 fn the_gate_is_read_at_its_place_and_at_the_old_one() {
     let gate = |values: Value| read(&values, true).unwrap().configuration.feature_gates.committed_resource_tracking;
     assert!(!gate(json!({"featureGates": {"committedResourceTracking": false}})));
     assert!(!gate(json!({"committedResourceTracking": false})));
     assert!(gate(json!({"committedResourceTracking": false, "featureGates": {"committedResourceTracking": true}})));
-    let said = warned(&json!({"committedResourceTracking": true}));
+    let reported = warned(&json!({"committedResourceTracking": true}));
     assert_eq!(
-        said,
+        reported,
         ["committedResourceTracking: is the old place; move it to featureGates.committedResourceTracking"]
     );
 }
 
 #[test]
 fn patterns_that_cannot_match_are_skipped_with_a_warning() {
-    let said = warned(&json!({"flavorFailoverRequirements": {"*": 1, "mem_*": 2, "[": 9}}));
+    let reported = warned(&json!({"flavorFailoverRequirements": {"*": 1, "mem_*": 2, "[": 9}}));
     assert_eq!(
-        said,
+        reported,
         ["flavorFailoverRequirements.[: is not a pattern and is skipped; correct the brackets or the backslash"]
     );
     assert!(refused(&json!({"flavorFailoverRequirements": {"*": -1}}))[0].contains("-1 is negative"));
@@ -327,7 +330,7 @@ fn remotes(remotes: &Value) -> Value {
 #[test]
 fn clusters_that_could_not_be_routed_to_are_refused() {
     let slots = "cortex.cloud/v1alpha1/ReservationList";
-    let said = refused(&remotes(&json!([
+    let reported = refused(&remotes(&json!([
         {"host": "https://a.example.org", "gvks": [slots], "labels": {"az": "az-a"}},
         {"host": "https://b.example.org", "gvks": [slots], "labels": {"availabilityZone": "az-b"}, "caCert": "x"},
         {"host": "https://c.example.org", "gvks": [slots], "labels": {"availabilityZone": "az-b"}},
@@ -342,9 +345,9 @@ fn clusters_that_could_not_be_routed_to_are_refused() {
         "apiservers.remotes[4].gvks: is empty; list the kinds that this cluster serves",
         r#"apiservers.remotes[2].gvks: cortex.cloud/v1alpha1/Reservation of zone "az-b" is served by remotes[1] already"#,
     ];
-    assert_eq!(said.len(), expected.len(), "{said:#?}");
-    for (said, expected) in said.iter().zip(expected) {
-        assert!(said.starts_with(expected), "{said}");
+    assert_eq!(reported.len(), expected.len(), "{reported:#?}");
+    for (reported, expected) in reported.iter().zip(expected) {
+        assert!(reported.starts_with(expected), "{reported}");
     }
     assert!(
         refused(&remotes(&json!([{"gvks": ["v1/Secret"]}])))[0].starts_with("apiservers.remotes[0].host: is missing")
@@ -353,7 +356,6 @@ fn clusters_that_could_not_be_routed_to_are_refused() {
     assert!(refused(&remotes(&empty))[0].starts_with("apiservers.remotes[0].labels: has no availabilityZone"));
 }
 
-/// Document 11 section 14 no. 15.
 #[test]
 fn a_routed_kind_at_home_besides_remotes_is_worth_a_warning() {
     let remote = json!([{"host": "https://a.example.org", "gvks": ["cortex.cloud/v1alpha1/ProjectQuota"], "labels": {"availabilityZone": "az-a"}}]);
@@ -367,10 +369,10 @@ fn a_routed_kind_at_home_besides_remotes_is_worth_a_warning() {
 }
 
 #[test]
-fn kinds_nobody_uses_are_most_likely_misspelt() {
-    let said = warned(&json!({"apiservers": {"home": {"gvks": ["cortex.cloud/v1alpha1/Reservations"]}}}));
+fn unused_kinds_are_most_likely_misspelt() {
+    let reported = warned(&json!({"apiservers": {"home": {"gvks": ["cortex.cloud/v1alpha1/Reservations"]}}}));
     assert_eq!(
-        said,
+        reported,
         [
             r#"apiservers.home.gvks[0]: "cortex.cloud/v1alpha1/Reservations" is no kind that is used; correct or remove it"#
         ]
@@ -384,14 +386,34 @@ fn the_old_form_of_the_checks_is_understood() {
 }
 
 #[test]
-fn brake_and_freeze() {
+fn the_disruption_limit_and_pauses_are_read() {
     let configuration =
-        accepted(&json!({"brake": {"slots": 7}, "freeze": {"zones": ["az-a"], "flavorGroups": ["mem"]}}));
-    assert_eq!(configuration.brake.limit(10_000), 7);
-    assert!(configuration.freeze.covers("az-a", "gp") && configuration.freeze.covers("az-b", "mem"));
-    assert!(!configuration.freeze.covers("az-b", "gp"));
-    let brake = Configuration::default().brake;
-    assert_eq!((brake.limit(100), brake.limit(1000)), (20, 50));
+        accepted(&json!({"disruptionLimit": {"slots": 7}, "pause": {"zones": ["az-a"], "flavorGroups": ["mem"]}}));
+    assert_eq!(configuration.disruption_limit.limit(10_000), 7);
+    assert!(configuration.pause.covers("az-a", "gp") && configuration.pause.covers("az-b", "mem"));
+    assert!(!configuration.pause.covers("az-b", "gp"));
+    let disruption_limit = Configuration::default().disruption_limit;
+    assert_eq!((disruption_limit.limit(100), disruption_limit.limit(1000)), (20, 50));
+}
+
+#[test]
+fn former_names_of_objects_are_read_with_a_warning_and_never_beside_the_present_ones() {
+    let loaded = read(&json!({"brake": {"slots": 7}, "freeze": {"zones": ["az-a"]}}), false).unwrap();
+    assert_eq!(loaded.configuration.disruption_limit.limit(10_000), 7);
+    assert!(loaded.configuration.pause.covers("az-a", "gp"));
+    let findings: Vec<String> = loaded.findings.0.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        findings,
+        ["brake: is deprecated; rename it to disruptionLimit", "freeze: is deprecated; rename it to pause"]
+    );
+    assert_eq!(loaded.in_effect["disruptionLimit"]["slots"], 7);
+    assert!(!loaded.in_effect.contains_key("brake") && !loaded.in_effect.contains_key("freeze"));
+    let both = json!({"brake": {"slots": 7}, "disruptionLimit": {"slots": 8}});
+    let error = read(&both, false).unwrap_err().to_string();
+    assert!(
+        error.contains("brake: is the former name of disruptionLimit, which is there as well; remove brake"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -412,14 +434,14 @@ fn files_are_merged_and_only_chosen_ones_must_exist() {
     assert_eq!(load(&files, true).unwrap().configuration, Configuration::default());
 
     let files = Files { config: write("broken.json", "{\n  \"a\": }"), secrets: Some(folder.join("missing.json")) };
-    let said = lines(load(&files, false));
+    let reported = lines(load(&files, false));
     assert!(
-        said[0].ends_with(
+        reported[0].ends_with(
             "broken.json: is not valid JSON from line 2, column 8; correct what stands there or just before"
         ),
-        "{said:?}"
+        "{reported:?}"
     );
-    assert!(said[1].ends_with("missing.json: does not exist; create it or name another file"), "{said:?}");
+    assert!(reported[1].ends_with("missing.json: does not exist; create it or name another file"), "{reported:?}");
     let files = Files { config: write("list.json", "[]"), secrets: None };
     assert!(lines(load(&files, false))[0].ends_with("does not hold a JSON object; write {...}"));
     std::fs::remove_dir_all(&folder).unwrap();
@@ -436,13 +458,13 @@ fn every_key_is_documented_once() {
     for path in [
         "committedResourceAPI.flavorGroupResourceConfig.<group>.ram.ramUnitGiB",
         "apiservers.remotes[].host",
-        "brake.slots",
+        "disruptionLimit.slots",
     ] {
         assert!(keys.iter().any(|key| key.path == path), "{path}");
     }
 }
 
-/// Document 22 section 12 no. 12: neither what is in effect nor what is wrong shows a token.
+/// Neither the configuration in effect nor a message shows a token.
 #[test]
 fn tokens_are_never_shown() {
     let with = |token: Value| {

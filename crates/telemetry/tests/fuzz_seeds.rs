@@ -1,5 +1,4 @@
-//! What `make fuzz TARGET=configuration` tries for as long as one likes, tried here with its seeds and some thousand changes
-//! to them.
+//! Runs the seeds of `make fuzz TARGET=configuration`, and some thousand mutations of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 #[path = "../../../fuzz/changed.rs"]

@@ -1,4 +1,4 @@
-//! What a configuration says in effect is a configuration that says the same, and has every key that there is.
+//! The printed configuration in effect is a valid configuration with the same meaning, and has every key.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use berth_telemetry::config::{Loaded, decode, keys};
@@ -17,7 +17,7 @@ fn full() -> Value {
         "keystoneSecretRef": { "name": "keystone", "namespace": "berth" },
         "monitoring": { "port": 1, "labels": { "region": "r" } },
         "committedResourceTracking": false,
-        "brake": { "slots": 7 },
+        "disruptionLimit": { "slots": 7 },
         "scheduler": { "tieBreak": "name", "token": "s3cret", "staleAfter": "0s" },
         "committedResourceReservationController": {
             "schedulerURL": "https://scheduler.example/x", "schedulerToken": "s3cret",
@@ -31,26 +31,25 @@ fn full() -> Value {
     })
 }
 
-/// Warnings are no matter here.
 fn tolerant(values: &Value) -> Loaded {
     decode(values.as_object().unwrap(), false).unwrap()
 }
 
 #[test]
-fn what_nothing_says_in_effect_says_nothing_more() {
+fn what_nothing_reports_in_effect_reports_nothing_more() {
     let nothing = read(&json!({}));
     let printed = Value::Object(nothing.in_effect.clone());
     let again = read(&printed);
     assert_eq!(again.configuration, nothing.configuration);
     assert_eq!(again.findings.0, [], "{printed}");
-    assert_eq!(again.in_effect, nothing.in_effect, "printed again it is the same");
+    assert_eq!(again.in_effect, nothing.in_effect, "the printed configuration parses to the same");
     assert_eq!(printed["committedResourceReservationController"]["requeueIntervalRetry"], "1m0s");
     assert_eq!(printed["enabledControllers"][0], "committed-resource-reservations-controller");
     assert_eq!(printed["auth"]["mode"], "off");
 }
 
 #[test]
-fn what_a_configuration_says_in_effect_says_the_same_but_for_secrets() {
+fn what_a_configuration_reports_in_effect_reports_the_same_but_for_secrets() {
     let full = tolerant(&full());
     let printed = Value::Object(full.in_effect.clone());
     let text = printed.to_string();
@@ -61,7 +60,7 @@ fn what_a_configuration_says_in_effect_says_the_same_but_for_secrets() {
         (&controller["oversubscriptionGracePeriod"], &controller["requeueIntervalRetry"]),
         (&json!("2m0s"), &json!("1m30s"))
     );
-    assert_eq!(printed["featureGates"]["committedResourceTracking"], false, "from the old place");
+    assert_eq!(printed["featureGates"]["committedResourceTracking"], false, "read from the old key");
     assert_eq!((&printed["auth"]["mode"], &printed["projectID"]), (&json!("keystone"), &json!("p")));
 
     let mut again = tolerant(&printed).configuration;

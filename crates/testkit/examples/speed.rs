@@ -1,5 +1,5 @@
-//! What a call of the double costs through the real client of `kube`, in microseconds of this thread for each verb: other
-//! work on the machine does not count where the system can tell.
+//! The cost of a call of the double through the real client of `kube`, in microseconds of this thread for each verb;
+//! where the system measures the time of threads, other load on the machine does not count.
 #![allow(clippy::unwrap_used, missing_docs, reason = "an example")]
 
 use std::sync::{Arc, OnceLock};
@@ -14,12 +14,12 @@ use serde_json::json;
 
 const CALLS: u64 = 5_000;
 
-/// The time that this thread has had so far; where the system does not tell, the time that has passed.
+/// The processor time of this thread; where the system does not measure it, the elapsed time.
 fn spent() -> Duration {
     static STARTED: OnceLock<Instant> = OnceLock::new();
     let passed = STARTED.get_or_init(Instant::now).elapsed();
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = told.and_then(|text| text.split(' ').next().and_then(|nanos| nanos.parse().ok()));
+    let reported = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = reported.and_then(|text| text.split(' ').next().and_then(|nanos| nanos.parse().ok()));
     nanos.map_or(passed, Duration::from_nanos)
 }
 

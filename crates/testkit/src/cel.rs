@@ -1,4 +1,4 @@
-//! The rules of our CRDs in CEL, evaluated without copying objects. It knows the part of CEL that our rules use and
+//! Evaluates the CEL rules of our CRDs without copying objects. It supports the part of CEL that our rules use and
 //! refuses the rest when a kind is installed.
 //!
 //! The crate `kube-cel` evaluates all of CEL, but copies each object into values of its own for every rule; that costs
@@ -12,16 +12,15 @@ use std::collections::BTreeSet;
 pub(crate) use evaluate::{Scope, Typed};
 use parse::Expression;
 
-/// An expression, ready to be evaluated.
+/// A parsed expression, ready to be evaluated.
 #[derive(Debug)]
 pub(crate) struct Program {
     expression: Expression,
-    /// Whether it says anything about the object before the write.
+    /// Whether it reads the object before the write.
     pub(crate) uses_old: bool,
 }
 
 impl Program {
-    /// Reads an expression.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let expression = parse::parse(text)?;
         let mut free = BTreeSet::new();
@@ -39,7 +38,6 @@ impl Program {
         evaluate::truth(&self.expression, scope)
     }
 
-    /// The text that the expression makes.
     pub(crate) fn text(&self, scope: Scope<'_>) -> Result<String, String> {
         evaluate::text(&self.expression, scope)
     }

@@ -1,4 +1,4 @@
-//! What the API server says of itself: its version, what it serves, and what somebody may do.
+//! Discovery and authorization: the version, the served kinds, and which rights a client has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,21 +10,20 @@ use crate::refusal::Refusal;
 use crate::request::{Call, Target};
 use crate::verb::Verb;
 
-/// The version that it says it has.
+/// The reported version.
 const VERSION: (&str, &str) = ("1", "36");
 
-/// A right that somebody, or everybody, does not have.
+/// A right that one client, or every client, lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Denied {
     pub(crate) who: Option<String>,
     pub(crate) verb: String,
     pub(crate) group: String,
-    /// With the subresource, as in `reservations/status`.
     pub(crate) resource: String,
 }
 
-/// What is at a path that is none of objects.
-pub(crate) fn look<'a>(path: &str, kinds: impl Iterator<Item = &'a Arc<KindInfo>>) -> Result<Value, Refusal> {
+/// The answer for a path without objects.
+pub(crate) fn discover<'a>(path: &str, kinds: impl Iterator<Item = &'a Arc<KindInfo>>) -> Result<Value, Refusal> {
     let kinds: Vec<&KindInfo> = kinds.map(|kind| &**kind).collect();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let groups: BTreeSet<_> = kinds.iter().map(|kind| (kind.group.as_str(), kind.version.as_str())).collect();
@@ -85,10 +84,10 @@ fn entries(kind: &KindInfo) -> Vec<Value> {
     entries
 }
 
-/// Whether somebody may do what a call asks for.
+/// Whether the client has the right for a call.
 pub(crate) fn check(denied: &BTreeSet<Denied>, who: &str, call: &Call) -> Result<(), Refusal> {
     let Target::Objects { kind, namespace, name, status } = &call.target else { return Ok(()) };
-    if denied.is_empty() || call.verb == Verb::Look {
+    if denied.is_empty() || call.verb == Verb::Discover {
         return Ok(());
     }
     let segments: Vec<&str> = kind.split('/').collect();
@@ -119,7 +118,7 @@ fn may(denied: &BTreeSet<Denied>, who: &str, verb: &str, group: &str, resource: 
     })
 }
 
-/// The answer to a question what somebody may do.
+/// The answer to an access review.
 pub(crate) fn review(denied: &BTreeSet<Denied>, who: &str, path: &str, body: &Value) -> Result<Value, Refusal> {
     if path != "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" {
         return Err(Refusal::page_not_found());

@@ -1,12 +1,11 @@
-//! What goes wrong, or happens in between, at which request. It decides which rule a request meets; what a fault means
-//! for the answer is done in `service`.
+//! Faults and hooks at chosen requests.
 
 use std::time::Duration;
 
 use crate::Verb;
 use crate::random::Random;
 
-/// What becomes of a request instead of a true answer.
+/// A fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// 401: nothing is changed.
@@ -15,58 +14,50 @@ pub enum Fault {
     Forbidden,
     /// 409: nothing is changed.
     Conflict,
-    /// 410: what was asked for is too old.
+    /// 410: the requested version is too old.
     Gone,
     /// 429 with Retry-After: nothing is changed.
     TooMany {
-        /// After how many seconds to try again.
+        /// The seconds until the next attempt.
         retry_after: u32,
     },
-    /// 500: nothing is changed, although the caller cannot know that.
+    /// 500: nothing is changed, although the client cannot know that.
     Internal,
     /// 503: nothing is changed.
     Unavailable,
-    /// 504: nothing is changed, although the caller cannot know that.
+    /// 504: nothing is changed, although the client cannot know that.
     Timeout,
-    /// It takes effect, and the answer is 504.
+    /// The request takes effect, and the answer is 504.
     TimeoutAfterwards,
-    /// There is never an answer, and nothing is changed. After 70 s the client takes the connection for dead.
+    /// There is never an answer, and nothing is changed. After 70 s the client considers the connection dead.
     Hang,
-    /// The connection breaks before anything has happened.
     CutBefore,
-    /// It takes effect, and the connection breaks before the answer.
+    /// The request takes effect, and the connection breaks before the answer.
     LoseAnswer,
-    /// It takes effect so much later, and the answer takes so long after that.
+    /// The request takes effect after a delay, and the answer comes after another one.
     Slow {
-        /// From the request to its effect.
         before: Duration,
-        /// From its effect to the answer.
         after: Duration,
     },
-    /// A list or a get is answered from the state so many versions ago.
+    /// A list or a get is answered from the state this many versions ago.
     Stale {
-        /// How many versions.
         versions: u64,
     },
-    /// The watch ends in good order after so many events.
+    /// The watch ends regularly after this many events.
     EndWatch {
-        /// How many events.
         after: usize,
     },
-    /// The connection of the watch breaks after so many events.
+    /// The connection of the watch breaks after this many events.
     BreakWatch {
-        /// How many events.
         after: usize,
     },
-    /// Each event of the watch arrives so much later.
+    /// Each event of the watch arrives with this delay.
     LateWatch {
-        /// How much.
         by: Duration,
     },
 }
 
 impl Fault {
-    /// What it is counted as.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unauthorized => "401",
@@ -89,7 +80,7 @@ impl Fault {
         }
     }
 
-    /// Whether it means something for a request of this kind.
+    /// Whether it applies to a request of this kind.
     fn suits(self, verb: Verb) -> bool {
         match self {
             Self::EndWatch { .. } | Self::BreakWatch { .. } | Self::LateWatch { .. } => verb == Verb::Watch,
@@ -103,14 +94,13 @@ impl Fault {
 /// How often a rule applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Often {
-    /// Once, after so many matching requests have passed.
+    /// Once, after this many matching requests.
     Once(usize),
     Always,
-    /// To so many of a thousand.
     PerMille(u32),
 }
 
-/// Which requests meet a fault. Every request does, once, until it is said otherwise.
+/// The requests that get a fault. By default every request matches, once.
 #[derive(Clone, Debug)]
 pub struct Rule {
     which: Which,
@@ -119,12 +109,11 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The next request meets this fault.
     pub fn new(fault: Fault) -> Self {
         Self { which: Which::default(), often: Often::Once(0), fault }
     }
 
-    /// Only requests that ask for this.
+    /// Only requests with this verb.
     pub fn verb(mut self, verb: Verb) -> Self {
         self.which.verb = Some(verb);
         self
@@ -136,7 +125,7 @@ impl Rule {
         self
     }
 
-    /// Only requests whose path begins so; see [`crate::path_of`].
+    /// Only requests whose path has this prefix; see [`crate::path_of`].
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.which.path = path.into();
         self
@@ -160,14 +149,14 @@ impl Rule {
         self
     }
 
-    /// So many of a thousand matching requests, by the generator of the server.
+    /// This many of a thousand matching requests, by the generator of the server.
     pub fn per_mille(mut self, per_mille: u32) -> Self {
         self.often = Often::PerMille(per_mille);
         self
     }
 }
 
-/// Which requests something is about.
+/// The requests that a rule matches.
 #[derive(Clone, Debug, Default)]
 struct Which {
     verb: Option<Verb>,
@@ -189,12 +178,11 @@ pub(crate) type Hook<S> = Box<dyn FnOnce(&S) + Send>;
 
 struct Planned<S> {
     which: Which,
-    /// So many matching requests pass before it.
     pass: usize,
     hook: Hook<S>,
 }
 
-/// All rules, in the order in which they were made.
+/// All rules, in the order of their creation.
 pub(crate) struct Rules<S> {
     rules: Vec<Rule>,
     hooks: Vec<Planned<S>>,
@@ -211,7 +199,7 @@ impl<S> Rules<S> {
         self.rules.push(rule);
     }
 
-    /// Something that happens before the `nth` matching request from now on, counted from 1.
+    /// Adds a hook that runs before the `nth` matching request from now on, counted from 1.
     pub(crate) fn before(&mut self, verb: Verb, path: &str, nth: usize, hook: Hook<S>) {
         let which = Which { verb: Some(verb), path: path.to_owned(), ..Which::default() };
         self.hooks.push(Planned { which, pass: nth.saturating_sub(1), hook });
@@ -226,7 +214,7 @@ impl<S> Rules<S> {
         self.hooks.clear();
     }
 
-    /// What is to happen before this request. Each is used up by it.
+    /// The hooks that run before this request. Each is removed.
     pub(crate) fn hooks(&mut self, who: &str, verb: Verb, path: &str) -> Vec<Hook<S>> {
         if self.hooks.is_empty() {
             return Vec::new();
@@ -245,7 +233,7 @@ impl<S> Rules<S> {
         due
     }
 
-    /// What becomes of this request. The first rule that applies decides; one for a single request is used up by it.
+    /// The fault of this request. The first rule that applies decides; a rule for a single request is removed.
     pub(crate) fn fault(&mut self, who: &str, verb: Verb, path: &str, random: &mut Random) -> Option<Fault> {
         let mut met = None;
         let mut used = None;

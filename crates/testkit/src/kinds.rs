@@ -1,4 +1,4 @@
-//! Which kinds there are: those of our CRDs, and Leases and Events, which are namespaced and built into the API server.
+//! The served kinds: those of our CRDs, and Leases and Events, which are namespaced and built into the API server.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,6 @@ use crate::schema::Node;
 /// A kind that can be served.
 #[derive(Debug)]
 pub(crate) struct KindInfo {
-    /// Where its objects are: `/apis/<group>/<version>/<plural>`.
     pub(crate) path: String,
     pub(crate) group: String,
     /// `cortex.cloud/v1alpha1`.
@@ -21,9 +20,8 @@ pub(crate) struct KindInfo {
     pub(crate) kind: String,
     pub(crate) list_kind: String,
     pub(crate) namespaced: bool,
-    /// It has a `/status` of its own.
     pub(crate) status: bool,
-    /// It comes from a CRD: generations are counted.
+    /// Whether it comes from a CRD: generations are counted.
     pub(crate) custom: bool,
     /// Fields that a list can select by, besides the name and the namespace, each with its JSON pointer.
     pub(crate) selectable: Vec<(String, String)>,
@@ -31,7 +29,6 @@ pub(crate) struct KindInfo {
 }
 
 impl KindInfo {
-    /// `reservations.cortex.cloud`, as it stands in messages.
     pub(crate) fn resource(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
@@ -81,13 +78,13 @@ impl KindInfo {
     }
 }
 
-/// All kinds that a server begins with, or what of a schema or of a rule is not understood. Made once.
+/// All kinds that a server has at the start, or the part of a schema or a rule that is not supported. Built once.
 pub(crate) fn all() -> Result<&'static [Arc<KindInfo>], String> {
     static ALL: OnceLock<Result<Vec<Arc<KindInfo>>, String>> = OnceLock::new();
     ALL.get_or_init(made).as_deref().map_err(Clone::clone)
 }
 
-/// Kinds that a server does not begin with: our optional ones.
+/// Kinds that a server does not have at the start: our optional ones.
 pub(crate) fn optional() -> Result<Vec<Arc<KindInfo>>, String> {
     custom(&berth_crds::generate::optional())
 }

@@ -1,20 +1,20 @@
-//! For the tests and benches of other crates: a double of kube-apiserver in memory, and a small world around it in which
-//! the looks of controllers run one after the other on tokio's paused clock.
+//! Test doubles for other crates: a kube-apiserver in memory, and a small world around it in which the reconciliations
+//! of controllers run one after the other on tokio's paused clock.
 //!
-//! A [`Server`] is spoken to by the real client of `kube`; a [`World`] has the stores, the scheduler and the wake-ups of
-//! one operator, fed from a server in an order that does not change from run to run. Controllers are made by the tests,
-//! because this crate knows none.
+//! Tests talk to a [`Server`] through the real client of `kube`; a [`World`] has the stores, the scheduler and the
+//! requests of one operator, fed from a server in a deterministic order. The tests bring the controllers, because this
+//! crate depends on none.
 
 mod cel;
+mod checker;
 mod discovery;
 mod faults;
-mod gate;
-mod judge;
 mod kinds;
 mod log;
 mod meta;
 mod objects;
 mod patch;
+mod process_pause;
 mod random;
 mod refusal;
 mod request;
@@ -28,14 +28,14 @@ mod verb;
 mod watch;
 mod world;
 
+pub use checker::{CheckerSettings, InvariantChecker};
 pub use faults::{Fault, Rule};
-pub use gate::{Gate, Through};
-pub use judge::{Judge, Rules};
 pub use log::{Effects, Write};
 pub use objects::{Event, Happened, Snapshot};
+pub use process_pause::{ProcessPause, Through};
 pub use random::Random;
 pub use refusal::Refusal;
-pub use server::{SOMEBODY, Server, path_of};
+pub use server::{DEFAULT_CLIENT, Server, path_of};
 pub use stepped::SteppedClock;
 pub use stop::Stop;
 pub use verb::Verb;

@@ -1,4 +1,4 @@
-//! What was asked for: one entry for each call, as it came, with what became of it.
+//! The log of calls: one entry for each call as it was received, with its outcome.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,14 +10,12 @@ use serde_json::Value;
 use crate::request::Call;
 use crate::{Verb, stop};
 
-/// A write as it came, whatever became of it.
+/// A write as it was received, whatever its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// What was asked for.
     pub verb: Verb,
     /// The path of the object, without `/status`, and with the name also for a creation.
     pub path: String,
-    /// What was sent.
     pub body: Value,
 }
 
@@ -33,23 +31,19 @@ fn line(verb: Verb, path: &str) -> String {
     format!("{verb} {}", &path[from..])
 }
 
-/// What writes came to, besides those of Leases.
+/// The totals of writes, besides those of Leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// How many were asked for.
     pub asked: usize,
-    /// How many have changed something.
     pub changed: usize,
-    /// When the last of these came, counted from the beginning of the server.
+    /// When the last of these was received, counted from the start of the server.
     pub last: Duration,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is on its way.
     Open,
-    /// It was answered with this code.
     Answered(u16),
     /// It is never answered.
     Hangs,
@@ -67,18 +61,15 @@ struct Entry {
     changed: bool,
 }
 
-/// All calls.
 #[derive(Default)]
 pub(crate) struct Log {
     entries: Vec<Entry>,
-    /// Writes before this entry were taken.
     taken: usize,
     no_ops: usize,
     effects: Effects,
 }
 
 impl Log {
-    /// Notes a call and gives its number.
     pub(crate) fn begin(&mut self, at: Duration, who: &Arc<str>, call: &Call) -> usize {
         let (who, path, body) = (who.clone(), call.path.clone(), call.bytes.clone());
         self.effects.asked += usize::from(stop::counts(call.verb, &path));
@@ -86,7 +77,6 @@ impl Log {
         self.entries.len() - 1
     }
 
-    /// Notes what became of it.
     pub(crate) fn end(&mut self, number: usize, outcome: Outcome, changed: bool) {
         let Some(entry) = self.entries.get_mut(number) else { return };
         if changed && !entry.changed && stop::counts(entry.verb, &entry.path) {
@@ -99,12 +89,10 @@ impl Log {
         }
     }
 
-    /// What writes came to.
     pub(crate) fn effects(&self) -> Effects {
         self.effects
     }
 
-    /// Writes that were taken and changed nothing.
     pub(crate) fn no_ops(&self) -> usize {
         self.no_ops
     }
@@ -126,7 +114,6 @@ impl Log {
         lines
     }
 
-    /// One line for each call.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.entries.iter().enumerate().map(|(number, entry)| entry.line(number + 1)).collect()
     }

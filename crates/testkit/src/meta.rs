@@ -1,4 +1,4 @@
-//! The metadata of objects: what belongs to the API server, what may stand there, and what an empty field means.
+//! The metadata of objects: the members that belong to the API server, the allowed ones, and the meaning of empty ones.
 
 use std::sync::OnceLock;
 
@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::kinds::KindInfo;
 use crate::patch::put;
 use crate::refusal::Refusal;
-use crate::schema::{Path, Problem, Problems};
+use crate::schema::{Path, Problems, SchemaProblem};
 
-/// What belongs to the API server, whatever a write says.
+/// The members that belong to the API server, whatever a write contains.
 const FIXED: [&str; 8] = [
     "name",
     "namespace",
@@ -22,7 +22,7 @@ const FIXED: [&str; 8] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// What users may set besides. Who wrote which field is not kept.
+/// The members that users may set besides. Field managers are not tracked.
 const FREE: [&str; 5] = ["labels", "annotations", "finalizers", "ownerReferences", "generateName"];
 
 /// The text in a field of the metadata.
@@ -30,36 +30,33 @@ pub(crate) fn text<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get(key)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// The resourceVersion that a write insists on.
 pub(crate) fn version(object: &Value) -> Option<&str> {
     text(object, "resourceVersion").filter(|version| *version != "0")
 }
 
-/// True if the object is being deleted.
+/// Whether the object is being deleted.
 pub(crate) fn is_dying(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some()
 }
 
-/// What keeps it.
 pub(crate) fn finalizers(object: &Value) -> &[Value] {
     object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// One more change of what is wanted.
 pub(crate) fn next_generation(object: &mut Value) {
     if let Some(generation) = object["metadata"].get_mut("generation") {
         *generation = json!(generation.as_i64().unwrap_or_default() + 1);
     }
 }
 
-/// Gives the fields of the API server the values that they had.
+/// Restores the members of the API server.
 pub(crate) fn keep_fixed(object: &mut Value, old: &Value) {
     for key in FIXED {
         put(&mut object["metadata"], key, old["metadata"].get(key));
     }
 }
 
-/// Takes away what is unknown or empty. Gives the fields, or says what has the wrong type.
+/// Removes unknown and empty members. Returns the rest, or what has the wrong type.
 pub(crate) fn tidy(object: &mut Value) -> Result<(), Refusal> {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return Err(Refusal::bad_request("metadata is no object"));
@@ -85,21 +82,21 @@ fn has_its_type(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether names, labels and finalizers are made of the right letters; on an update also whether finalizers come to an
-/// object that is being deleted.
+/// Checks the syntax of names, labels and finalizers; on an update also whether finalizers are added to an object that
+/// is being deleted.
 pub(crate) fn check(kind: &KindInfo, object: &Value, old: Option<&Value>, problems: &mut Problems) {
     let metadata = Path::Field(&Path::Root, "metadata");
     let before = |key: &str| old.and_then(|old| old["metadata"].get(key));
     let name = text(object, "name").unwrap_or_default();
     if old.is_none() && name.is_empty() {
         let text = "Required value: name or generateName is required";
-        problems.add(Problem::Required, &Path::Field(&metadata, "name"), text);
+        problems.add(SchemaProblem::Required, &Path::Field(&metadata, "name"), text);
     } else if old.is_none() && !(name.len() <= 253 && patterns().name.is_match(name)) {
         let text = format!(
             "Invalid value: {name:?}: a lowercase RFC 1123 subdomain must consist of lower case \
                             alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
         );
-        problems.add(Problem::Invalid, &Path::Field(&metadata, "name"), text);
+        problems.add(SchemaProblem::Invalid, &Path::Field(&metadata, "name"), text);
     }
     let labels = object["metadata"].get("labels");
     if labels != before("labels") {
@@ -115,7 +112,7 @@ fn check_label(key: &str, value: &str, path: &Path<'_>, problems: &mut Problems)
     let (prefix, name) = key.rsplit_once('/').unwrap_or(("a", key));
     if !(short(name) && patterns().word.is_match(name) && patterns().name.is_match(prefix)) {
         problems.add(
-            Problem::Invalid,
+            SchemaProblem::Invalid,
             path,
             format!(
                 "Invalid value: {key:?}: name part must consist of alphanumeric \
@@ -125,7 +122,7 @@ fn check_label(key: &str, value: &str, path: &Path<'_>, problems: &mut Problems)
     }
     if !(value.is_empty() || (short(value) && patterns().word.is_match(value))) {
         problems.add(
-            Problem::Invalid,
+            SchemaProblem::Invalid,
             path,
             format!(
                 "Invalid value: {value:?}: a valid label must be an empty string \
@@ -142,7 +139,7 @@ fn check_finalizers(kind: &KindInfo, object: &Value, old: Option<&Value>, path: 
         let name = text.rsplit_once('/').map_or(text, |(_, name)| name);
         if !(name.len() <= 63 && patterns().word.is_match(name)) {
             let text = format!("Invalid value: {text:?}: name part must consist of alphanumeric characters");
-            problems.add(Problem::Invalid, path, text);
+            problems.add(SchemaProblem::Invalid, path, text);
         }
     }
     let Some(old) = old.filter(|old| is_dying(old)) else { return };
@@ -155,14 +152,14 @@ fn check_finalizers(kind: &KindInfo, object: &Value, old: Option<&Value>, path: 
             new.join(", ")
         );
         if kind.custom {
-            // It is looked at twice there.
-            problems.add(Problem::Forbidden, path, text.clone());
+            // The real server reports it twice.
+            problems.add(SchemaProblem::Forbidden, path, text.clone());
         }
-        problems.add(Problem::Forbidden, path, text);
+        problems.add(SchemaProblem::Forbidden, path, text);
     }
 }
 
-/// That the object says the same of itself as the path that it was sent to.
+/// Checks that kind, namespace and name of the object match the path of the request.
 pub(crate) fn check_place(
     kind: &KindInfo,
     object: &mut Value,
@@ -191,7 +188,7 @@ pub(crate) fn check_place(
     Ok(())
 }
 
-/// That the object has the name that it was sent to, if it has one.
+/// Checks that the object has the name of the path, if it has one.
 pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Refusal> {
     match text(object, "name") {
         Some(is) if is != name => {

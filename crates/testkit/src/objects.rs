@@ -1,5 +1,5 @@
-//! The objects of all kinds as JSON, and what happened to them. Writes are decided in `write`, lists in `read`; which
-//! requests lead here is decided in `service`.
+//! The objects of all kinds as JSON, and their history. `write` decides on writes, `read` answers lists; `service`
+//! routes the requests.
 
 mod read;
 mod write;
@@ -19,19 +19,17 @@ use crate::refusal::Refusal;
 pub(crate) use read::{Page, Wanted};
 pub(crate) use write::{Change, Endpoint, Mode, Preconditions};
 
-/// Events that are kept at least when nothing else is said.
+/// The default minimum of kept events.
 const KEPT: usize = 20_000;
 
-/// What a watch would tell of an object.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// It was created or changed.
     Applied,
-    /// It is gone.
     Deleted,
 }
 
-/// An object of a version, and its text once somebody has asked for it.
+/// A version of an object, and its text once it was needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) value: Arc<Value>,
@@ -51,15 +49,11 @@ impl Object {
 /// One entry of the history.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The resourceVersion that it has brought.
     pub version: u64,
-    /// The path of its kind.
     pub kind: String,
-    /// What happened.
     pub happened: Happened,
-    /// The object after that.
     pub object: Arc<Value>,
-    /// The object before that, unless it is new.
+    /// The previous object, unless it is new.
     pub previous: Option<Arc<Value>>,
     pub(crate) key: String,
     pub(crate) after: Object,
@@ -68,11 +62,10 @@ pub struct Event {
 }
 
 /// The objects of one kind.
-struct Shelf {
+struct ObjectsOfKind {
     kind: Arc<KindInfo>,
-    /// By name, or by `namespace/name`.
     objects: BTreeMap<String, Object>,
-    /// How often the kind was installed before: watches do not outlive that.
+    /// How often the kind was installed before: watches end with an installation.
     era: u64,
 }
 
@@ -82,20 +75,16 @@ struct Sleeper {
     waker: Waker,
 }
 
-/// What is called after each write.
+/// The callback after each write.
 pub(crate) type OnWrite = Box<dyn Fn(&Snapshot<'_>, &Event) + Send>;
 
-/// All objects.
 pub(crate) struct Objects {
-    shelves: BTreeMap<String, Shelf>,
+    shelves: BTreeMap<String, ObjectsOfKind>,
     history: VecDeque<Event>,
     kept: usize,
     version: u64,
-    /// What happened up to here is forgotten.
     forgotten: u64,
-    /// How many uids and names were made.
     made: u64,
-    /// How often a kind was installed.
     eras: u64,
     clock: Arc<dyn Clock>,
     sleepers: BTreeMap<u64, Sleeper>,
@@ -108,17 +97,16 @@ pub struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    /// The newest resourceVersion.
     pub fn version(&self) -> u64 {
         self.objects.version
     }
 
-    /// The object of a kind, known by its path, with this name or `namespace/name`.
+    /// The object of a kind, identified by its path, with this name or `namespace/name`.
     pub fn get(&self, kind: &str, key: &str) -> Option<&Arc<Value>> {
         self.objects.shelves.get(kind)?.objects.get(key).map(|object| &object.value)
     }
 
-    /// All objects of a kind, known by its path, by name.
+    /// All objects of a kind, identified by its path, by name.
     pub fn all(&self, kind: &str) -> impl Iterator<Item = &Arc<Value>> {
         let stock = self.objects.shelves.get(kind);
         stock.into_iter().flat_map(|stock| stock.objects.values()).map(|object| &object.value)
@@ -141,7 +129,6 @@ impl Objects {
         }
     }
 
-    /// The newest resourceVersion.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
@@ -150,7 +137,6 @@ impl Objects {
         Snapshot { objects: self }
     }
 
-    /// All objects of a kind.
     pub(crate) fn everything(&self, path: &str) -> impl Iterator<Item = &Object> {
         self.shelves.get(path).into_iter().flat_map(|stock| stock.objects.values())
     }
@@ -165,18 +151,18 @@ impl Objects {
         self.stock(path).map(|stock| &stock.kind)
     }
 
-    fn stock(&self, path: &str) -> Result<&Shelf, Refusal> {
+    fn stock(&self, path: &str) -> Result<&ObjectsOfKind, Refusal> {
         self.shelves.get(path).ok_or_else(Refusal::page_not_found)
     }
 
-    /// Serves a kind, without objects; nothing changes if it is served already.
+    /// Serves a kind without objects; does nothing if it is served already.
     pub(crate) fn install(&mut self, kind: &Arc<KindInfo>) {
         self.eras += 1;
-        let stock = Shelf { kind: kind.clone(), objects: BTreeMap::new(), era: self.eras };
+        let stock = ObjectsOfKind { kind: kind.clone(), objects: BTreeMap::new(), era: self.eras };
         self.shelves.entry(kind.path.clone()).or_insert(stock);
     }
 
-    /// Removes all objects of a kind, whatever keeps them, and serves it no more. Watches end.
+    /// Deletes all objects of a kind, regardless of finalizers, and stops serving it. Watches end.
     pub(crate) fn uninstall(&mut self, path: &str) {
         let keys: Vec<String> =
             self.shelves.get(path).into_iter().flat_map(|stock| stock.objects.keys().cloned()).collect();
@@ -184,39 +170,35 @@ impl Objects {
             self.remove(path, &key);
         }
         self.shelves.remove(path);
-        self.wake(path);
+        self.notify_watches(path);
     }
 
-    /// Which installation of a kind this is; none if it is not served.
+    /// The number of the installation of a kind; `None` if it is not served.
     pub(crate) fn era(&self, path: &str) -> Option<u64> {
         self.shelves.get(path).map(|stock| stock.era)
     }
 
     // ---- history
 
-    /// What happened after a resourceVersion.
     pub(crate) fn since(&self, version: u64) -> impl Iterator<Item = &Event> {
         let from = self.history.partition_point(|event| event.version <= version);
         self.history.range(from..)
     }
 
-    /// True if not everything is known that happened after this version.
+    /// Whether the history after this version is incomplete.
     pub(crate) fn has_forgotten(&self, version: u64) -> bool {
         version < self.forgotten
     }
 
-    /// The oldest version that is known.
     pub(crate) fn oldest(&self) -> u64 {
         self.forgotten
     }
 
-    /// Keeps so many events from now on.
     pub(crate) fn keep(&mut self, events: usize) {
         self.kept = events;
         self.trim(events);
     }
 
-    /// Forgets all but so many events.
     pub(crate) fn trim(&mut self, events: usize) {
         while self.history.len() > events {
             if let Some(event) = self.history.pop_front() {
@@ -227,7 +209,7 @@ impl Objects {
 
     // ---- watches
 
-    /// Wakes a watch after the next event of a kind.
+    /// Notifies a watch after the next event of a kind.
     pub(crate) fn sleep(&mut self, watch: u64, kind: &str, waker: &Waker) {
         if let Some(sleeper) = self.sleepers.get_mut(&watch) {
             sleeper.waker.clone_from(waker);
@@ -237,20 +219,19 @@ impl Objects {
         }
     }
 
-    /// A watch has ended.
     pub(crate) fn forget_watch(&mut self, watch: u64) {
         self.sleepers.remove(&watch);
     }
 
-    /// Wakes all watches of kinds whose path begins so.
-    pub(crate) fn wake(&self, kind: &str) {
+    /// Notifies all watches of kinds whose path has this prefix.
+    pub(crate) fn notify_watches(&self, kind: &str) {
         self.sleepers
             .values()
             .filter(|sleeper| sleeper.kind.starts_with(kind))
             .for_each(|sleeper| sleeper.waker.wake_by_ref());
     }
 
-    // ---- what every change goes through
+    // ---- the common part of all changes
 
     fn put(&mut self, kind: &str, key: &str, value: Value) -> Object {
         let (value, version) = self.stamped(value);
@@ -297,12 +278,12 @@ impl Objects {
         }
         self.history.push_back(event);
         self.trim(self.kept);
-        self.wake(kind);
+        self.notify_watches(kind);
     }
 
     fn now(&self) -> String {
         let now = self.clock.now();
-        // As the real one: parts of a second are cut off, not rounded.
+        // Like the real server: fractions of a second are cut off, not rounded.
         let whole = Timestamp::from_second(now.as_second()).or_else(|_| now.round(Unit::Second)).unwrap_or(now);
         whole.to_string()
     }

@@ -1,11 +1,11 @@
-//! What a patch makes of an object: a JSON merge patch (RFC 7386) or a JSON patch (RFC 6902). Whether it may be applied,
-//! and to which part of the object, is decided in `objects`.
+//! Applies patches: a JSON merge patch (RFC 7386) or a JSON patch (RFC 6902). `objects` decides whether a patch may be
+//! applied, and to which part of the object.
 
 use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
 
-/// Changes `target` as a merge patch says; null takes away.
+/// Applies a merge patch to `target`; null removes a member.
 pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
@@ -19,7 +19,7 @@ pub(crate) fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Changes one field of an object as a merge patch says.
+/// Applies a merge patch to one field of an object.
 pub(crate) fn merge_field(target: &mut Value, key: &str, value: &Value) {
     let Some(target) = target.as_object_mut() else { return };
     if value.is_null() {
@@ -33,7 +33,7 @@ pub(crate) fn merge_field(target: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Changes `target` as a JSON patch says, or not at all.
+/// Applies a JSON patch to `target`, completely or not at all.
 pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Refusal> {
     let patch: json_patch::Patch =
         serde_json::from_value(patch.clone()).map_err(|error| Refusal::bad_request(error.to_string()))?;
@@ -43,7 +43,7 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Refusal> {
     })
 }
 
-/// Puts a value in a field, or takes the field away.
+/// Sets a field, or removes it.
 pub(crate) fn put(target: &mut Value, key: &str, value: Option<&Value>) {
     let Some(target) = target.as_object_mut() else { return };
     match value {

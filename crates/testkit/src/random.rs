@@ -1,21 +1,18 @@
-//! Numbers that look random and are the same for the same seed: what faults and simulations draw from.
+//! Seeded random numbers for faults and simulations, the same for the same seed.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use fastrand::Rng;
 
-/// A seeded generator.
 #[derive(Clone, Debug)]
 pub struct Random(Rng);
 
 impl Random {
-    /// The numbers of this seed.
     pub fn new(seed: u64) -> Self {
         Self(Rng::with_seed(seed))
     }
 
-    /// The next number.
     pub fn draw(&mut self) -> u64 {
         self.0.u64(..)
     }

@@ -1,4 +1,4 @@
-//! Answers that are no success, in the form of the API server.
+//! Error answers in the form of the API server.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -7,19 +7,16 @@ use thiserror::Error;
 use crate::kinds::KindInfo;
 use crate::schema::Problems;
 
-/// An answer that is no success.
+/// An error answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{code} {reason}: {message}")]
 pub struct Refusal {
-    /// The status code of HTTP.
     pub code: u16,
-    /// The reason in one word, as Kubernetes has it.
+    /// The reason of the status, such as `NotFound`.
     pub reason: &'static str,
-    /// For people.
     pub message: String,
-    /// The object that it is about.
     pub name: String,
-    /// What else the answer says: group, kind, causes, seconds to wait.
+    /// The further details of the status: group, kind, causes, seconds to wait.
     pub(crate) details: Map<String, Value>,
 }
 
@@ -28,7 +25,6 @@ impl Refusal {
         Self { code, reason, message: message.into(), name: name.to_owned(), details: Map::new() }
     }
 
-    /// The body of the answer.
     pub(crate) fn body(&self) -> Value {
         let mut details = self.details.clone();
         if !self.name.is_empty() {
@@ -45,18 +41,17 @@ impl Refusal {
         body
     }
 
-    /// The body as text.
     pub(crate) fn bytes(&self) -> Bytes {
         if self.is_plain() { format!("{}\n", self.message).into() } else { self.body().to_string().into() }
     }
 
-    /// True if it is said in plain text.
+    /// Whether the body is plain text.
     pub(crate) fn is_plain(&self) -> bool {
         self.code == 404 && self.reason.is_empty()
     }
 
     pub(crate) fn of(mut self, kind: &KindInfo) -> Self {
-        // The API server puts the plural where the kind is meant, except for objects that are invalid.
+        // The API server uses the plural instead of the kind, except for invalid objects.
         let name = if self.code == 422 { &kind.kind } else { &kind.plural };
         self.details.insert("group".to_owned(), json!(kind.group));
         self.details.insert("kind".to_owned(), json!(name));
@@ -71,12 +66,12 @@ impl Refusal {
         Self::new(405, "MethodNotAllowed", "", "the server does not allow this method on the requested resource")
     }
 
-    /// Something that a real API server would do.
+    /// A feature of a real API server that the double lacks.
     pub(crate) fn not_here(what: &str) -> Self {
         Self::new(501, "NotImplemented", "", format!("{what} is not part of the double; use a real API server"))
     }
 
-    /// Nothing is served at this path. The API server says that in plain text.
+    /// Nothing is served at this path. The API server answers that in plain text.
     pub(crate) fn page_not_found() -> Self {
         Self::new(404, "", "", "404 page not found")
     }
@@ -94,7 +89,7 @@ impl Refusal {
         Self::new(409, "Conflict", name, message).of(kind)
     }
 
-    /// A deletion insists on another object or version.
+    /// The preconditions of a deletion require another object or version.
     pub(crate) fn stale_deletion(kind: &KindInfo, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {}.{} {name:?}: {why}", kind.kind, kind.group);
         let mut refusal = Self::new(409, "Conflict", name, message).of(kind);
@@ -108,7 +103,7 @@ impl Refusal {
     }
 
     pub(crate) fn invalid(kind: &KindInfo, name: &str, problems: &Problems) -> Self {
-        // Events count as those of the core group, which has no name.
+        // Events count as part of the core group, which has no name.
         let is_core = kind.group == "events.k8s.io";
         let full = if is_core { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) };
         let mut refusal = Self::new(422, "Invalid", name, format!("{full} {name:?} is invalid: {problems}")).of(kind);
@@ -124,7 +119,7 @@ impl Refusal {
         refusal
     }
 
-    /// The same before the object is looked at: the resource stands for the kind.
+    /// Like `invalid`, before the object is decoded: the resource replaces the kind.
     pub(crate) fn invalid_resource(kind: &KindInfo, name: &str, problems: &Problems) -> Self {
         let mut refusal = Self::invalid(kind, name, problems);
         refusal.message = format!("{} {name:?} is invalid: {problems}", kind.resource());
@@ -136,7 +131,6 @@ impl Refusal {
         Self::new(410, "Expired", "", message)
     }
 
-    /// The version is not known yet.
     pub(crate) fn too_large(version: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {version}, current: {current}");
         let mut refusal = Self::new(504, "Timeout", "", message);

@@ -1,5 +1,4 @@
-//! From an HTTP request to what it asks for. It decides nothing about objects; what the double does not serve is refused
-//! here in words that say so.
+//! Parses HTTP requests into calls.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -10,7 +9,6 @@ use serde_json::Value;
 use crate::refusal::Refusal;
 use crate::verb::Verb;
 
-/// A kind of patch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PatchKind {
     #[default]
@@ -18,16 +16,20 @@ pub(crate) enum PatchKind {
     Json,
 }
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Objects: the path of their kind, the namespace and the name, each empty if it is not given.
-    Objects { kind: String, namespace: String, name: String, status: bool },
-    /// Something beside objects, known by its path.
+    Objects {
+        kind: String,
+        namespace: String,
+        name: String,
+        status: bool,
+    },
     Other,
 }
 
-/// What is asked for in the query.
+/// The parameters of the query.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub(crate) struct Query {
@@ -44,22 +46,22 @@ pub(crate) struct Query {
     pub(crate) initial_events: bool,
 }
 
-/// A request that is understood.
+/// A parsed request.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) verb: Verb,
     pub(crate) target: Target,
-    /// The path, with the name also for a creation, without `/status`: what logs and rules of faults know it by.
+    /// The path, with the name also for a creation, without `/status`: the identification in logs and in rules of
+    /// faults.
     pub(crate) path: String,
     pub(crate) query: Query,
     pub(crate) patch: PatchKind,
-    /// What was sent, as it came.
     pub(crate) bytes: Bytes,
     pub(crate) body: Value,
 }
 
 impl Call {
-    /// Reads a request. What is refused here is refused before any fault.
+    /// Parses a request. A refusal here comes before any fault.
     pub(crate) async fn read(request: Request<Body>) -> (Self, Option<Refusal>) {
         let (head, body) = request.into_parts();
         let path = head.uri.path().to_owned();
@@ -69,8 +71,8 @@ impl Call {
         refusal = refusal.or(unserved);
         let (bytes, unread) =
             split(body.collect_bytes().await.map_err(|error| Refusal::bad_request(error.to_string())));
-        let (body, nonsense) = split(parsed(&bytes));
-        refusal = refusal.or(unread).or(nonsense);
+        let (body, invalid_amount) = split(parsed(&bytes));
+        refusal = refusal.or(unread).or(invalid_amount);
         let mut form = PatchKind::Merge;
         if matches!(verb, Verb::Patch | Verb::PatchStatus) {
             let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -132,7 +134,7 @@ fn target(path: &str) -> Target {
 fn verb(method: &Method, target: &Target, query: &Query) -> Result<Verb, Refusal> {
     let (named, status) = match target {
         Target::Objects { name, status, .. } => (!name.is_empty(), *status),
-        Target::Other if *method == Method::GET => return Ok(Verb::Look),
+        Target::Other if *method == Method::GET => return Ok(Verb::Discover),
         Target::Other if *method == Method::POST => return Ok(Verb::Review),
         Target::Other => return Err(Refusal::not_allowed()),
     };
@@ -183,7 +185,7 @@ fn query(text: &str) -> Result<Query, Refusal> {
             "timeoutSeconds" => query.timeout_seconds = number(&value)?,
             "fieldSelector" => query.fields = value.into_owned(),
             "labelSelector" => query.labels = value.into_owned(),
-            // Who wrote a field is not kept, and unknown fields are pruned without a word.
+            // Field managers are not tracked, and unknown fields are pruned silently.
             "fieldManager" | "fieldValidation" | "pretty" | "force" => {}
             other => return Err(Refusal::not_here(&format!("the parameter {other}"))),
         }

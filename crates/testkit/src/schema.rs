@@ -1,5 +1,5 @@
-//! The schema of a kind, compiled once. A keyword that it does not know is an error, so that nothing in a CRD is
-//! silently left out; what is done with a schema is in `prepare` (defaults, pruning), `validate` and `rules`.
+//! The schema of a kind, compiled once. An unknown keyword is an error, so that nothing in a CRD is silently ignored;
+//! `prepare` (defaults, pruning), `validate` and `rules` use the schema.
 
 mod prepare;
 mod problem;
@@ -13,10 +13,9 @@ use serde_json::{Map, Value};
 
 use crate::cel::{Program, Typed};
 pub(crate) use prepare::prepare;
-pub(crate) use problem::{Path, Problem, Problems};
+pub(crate) use problem::{Path, Problems, SchemaProblem};
 pub(crate) use validate::check;
 
-/// The type of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Type {
     Object,
@@ -30,12 +29,11 @@ pub(crate) enum Type {
     Any,
 }
 
-/// The schema of a value and of all that it holds.
+/// The schema of a value and of everything in it.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     kind: Type,
     nullable: bool,
-    /// Unknown fields stay.
     preserve: bool,
     properties: BTreeMap<String, Node>,
     additional: Option<Box<Node>>,
@@ -49,14 +47,13 @@ pub(crate) struct Node {
     max_length: Option<u64>,
     format: Option<Format>,
     default: Option<Value>,
-    /// The keys of a list that is a map.
+    /// The keys of a list of type `map`.
     keys: Vec<String>,
     rules: Vec<Rule>,
-    /// There are rules here or below.
     has_rules: bool,
 }
 
-/// Formats that are checked.
+/// The formats that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     DateTime,
@@ -75,7 +72,7 @@ struct Rule {
 }
 
 impl Node {
-    /// The schema of a whole object, as it stands in a CRD.
+    /// Compiles the schema of a whole object, as it is in a CRD.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         let mut node = Self::default();
         let fields = schema.as_object().ok_or("a schema is no object")?;
@@ -91,7 +88,8 @@ impl Node {
 
     fn take(&mut self, keyword: &str, value: &Value) -> Result<(), String> {
         match keyword {
-            // anyOf is looked at when all is known; the type of a map says how patches merge, which we do not do.
+            // anyOf is evaluated at the end; the type of a map is for server-side apply, which the double does not
+            // support.
             "description" | "title" | "anyOf" | "x-kubernetes-map-type" => {}
             "x-kubernetes-list-type" if value == "map" || value == "atomic" => {}
             "type" => self.kind = type_of(text(value)?)?,
@@ -123,7 +121,6 @@ impl Node {
         self.properties.values().chain(self.additional.as_deref()).chain(self.items.as_deref())
     }
 
-    /// The schema of a field.
     pub(crate) fn child(&self, field: &str) -> Option<&Self> {
         self.properties.get(field).or(self.additional.as_deref())
     }
@@ -133,7 +130,7 @@ impl Node {
         self.items.as_deref()
     }
 
-    /// How many rules in CEL there are, here and below.
+    /// The number of CEL rules, here and below.
     #[cfg(test)]
     pub(crate) fn rules(&self) -> usize {
         self.rules.len() + self.children().map(Self::rules).sum::<usize>()

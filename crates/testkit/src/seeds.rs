@@ -1,5 +1,5 @@
-//! Objects that a world begins with. Memory hosts come in multiples of one slot of 480 GiB, so that what fits is easy to
-//! see.
+//! The initial objects of a world. The memory of hosts is a multiple of one slot of 480 GiB, so that it is easy to see
+//! what fits.
 
 use berth_crds::conditions::{Status, ready_condition};
 use berth_crds::{
@@ -9,16 +9,12 @@ use berth_crds::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The zone beside [`testing::ZONE`].
 pub const OTHER_ZONE: &str = "eu-test-1b";
 
-/// Memory of one slot in GiB.
 pub const SLOT_GIB: u64 = 480;
 
-/// Cores of one slot.
 pub const SLOT_CORES: u64 = 30;
 
-/// The amount of so many slots.
 pub fn slots(count: u64) -> String {
     format!("{}Gi", count * SLOT_GIB)
 }
@@ -36,7 +32,7 @@ pub fn flavor_groups(now: Timestamp) -> Knowledge {
     knowledge(&group(&[1]), now)
 }
 
-/// The same group with [`HALF_FLAVOR`] besides: slots of whole [`slots`] are the same, and VMs may share one.
+/// The same group with [`HALF_FLAVOR`] besides: slots of whole [`slots`] are the same, and two VMs may share one.
 pub fn flavor_groups_with_half(now: Timestamp) -> Knowledge {
     knowledge(&group(&[1, 2]), now)
 }
@@ -66,26 +62,26 @@ fn knowledge(features: &Value, now: Timestamp) -> Knowledge {
     knowledge
 }
 
-/// A confirmed commitment of so many slots that is tried again for ever.
-pub fn patient(uuid: &str, count: u64) -> CommittedResource {
+/// A confirmed commitment of this many slots that does not allow rejection.
+pub fn waiting_commitment(uuid: &str, count: u64) -> CommittedResource {
     testing::commitment(uuid, &slots(count))
 }
 
-/// The same, but it is rejected when it does not fit.
+/// Like [`waiting_commitment`], but it allows rejection.
 pub fn rejectable(uuid: &str, count: u64) -> CommittedResource {
-    let mut commitment = patient(uuid, count);
+    let mut commitment = waiting_commitment(uuid, count);
     commitment.spec.allow_rejection = true;
     commitment
 }
 
-/// A confirmed commitment of so many cores that is tried again for ever.
+/// A confirmed commitment of this many cores that does not allow rejection.
 pub fn cores(uuid: &str, count: u64) -> CommittedResource {
     let mut commitment = testing::commitment(uuid, &count.to_string());
     commitment.spec.resource_type = ResourceType::Cores;
     commitment
 }
 
-/// What says how many cores [`testing::GROUP`] has in a zone.
+/// The object with the number of cores that [`testing::GROUP`] has in a zone.
 pub fn capacity(zone: &str, cores: u64) -> FlavorGroupCapacity {
     let (group, availability_zone) = (testing::GROUP.to_owned(), zone.to_owned());
     let name = names::flavor_group_capacity(&group, zone);
@@ -96,12 +92,12 @@ pub fn capacity(zone: &str, cores: u64) -> FlavorGroupCapacity {
     capacity
 }
 
-/// The change of its status to so many cores.
+/// The patch of its status to this many cores.
 pub fn total_of_cores(cores: u64) -> Value {
     json!({ "status": { "totalCapacity": { "cores": cores.to_string() } } })
 }
 
-/// An empty host with room for so many slots.
+/// An empty host with free capacity for this many slots.
 pub fn host(name: &str, count: u64) -> Hypervisor {
     let mut host = testing::hypervisor(name, &slots(count), &(count * SLOT_CORES).to_string());
     if let Some(status) = &mut host.status {
@@ -113,7 +109,7 @@ pub fn host(name: &str, count: u64) -> Hypervisor {
     host
 }
 
-/// The host with a condition Ready that is True: without one nobody looks whether it is over-booked.
+/// The host with a condition Ready that is True: without one it is not checked for over-booking.
 pub fn ready(mut host: Hypervisor, now: Timestamp) -> Hypervisor {
     if let Some(status) = &mut host.status {
         status.conditions = vec![ready_condition(Status::True, "ready", "", None, now)];
@@ -121,7 +117,6 @@ pub fn ready(mut host: Hypervisor, now: Timestamp) -> Hypervisor {
     host
 }
 
-/// The host in another zone.
 pub fn in_zone(mut host: Hypervisor, zone: &str) -> Hypervisor {
     host.metadata.labels = Some([(berth_crds::labels::ZONE.to_owned(), zone.to_owned())].into());
     host

@@ -1,4 +1,4 @@
-//! Which objects a list or a watch is about: equality of labels and of the fields that a kind can be selected by.
+//! Selectors of lists and watches: equality of labels and of the selectable fields of a kind.
 
 use serde_json::Value;
 
@@ -7,7 +7,6 @@ use crate::meta;
 use crate::refusal::Refusal;
 use crate::request::Query;
 
-/// What must hold for an object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
     namespace: String,
@@ -25,7 +24,6 @@ enum Label {
 
 #[derive(Clone, Debug)]
 struct Field {
-    /// The keys on the way to it.
     steps: Vec<String>,
     value: String,
     equal: bool,
@@ -41,7 +39,7 @@ impl Selector {
         })
     }
 
-    /// True if it is about all objects of a namespace or of all namespaces.
+    /// Whether it selects all objects of a namespace or of all namespaces.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A wall clock that somebody sets, ahead or behind, while time goes on.
+//! A wall clock that tests set ahead or back while time goes on.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use berth_telemetry::clock::{Clock, TokioClock};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
-/// A wall clock on tokio's time that can be stepped. Clones are the same clock.
+/// A wall clock on tokio's time that can be stepped. Clones share the clock.
 #[derive(Clone, Debug)]
 pub struct SteppedClock {
     clock: TokioClock,
@@ -14,12 +14,10 @@ pub struct SteppedClock {
 }
 
 impl SteppedClock {
-    /// A clock that shows `start` now.
     pub fn new(start: Timestamp) -> Self {
         Self { clock: TokioClock::new(start), off: Arc::default() }
     }
 
-    /// Somebody sets it so much further.
     pub fn step(&self, by: SignedDuration) {
         *self.off.lock() += by;
     }

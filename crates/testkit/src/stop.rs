@@ -1,5 +1,4 @@
-//! Where clients come to their end: before or after one of their writes, counted over all servers that were told of it. It
-//! decides whether a request comes after that; what becomes of it then is decided in `service`.
+//! Stops clients before or after one of their writes, counted over all servers that have the stop.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use tokio::sync::Notify;
 use crate::Verb;
 use crate::request::Call;
 
-/// The end of one client or of all. Clones are about the same end. Writes of Leases are not counted.
+/// The stop of one client or of all. Clones share the stop. Writes of Leases are not counted.
 #[derive(Clone, Debug)]
 pub struct Stop {
     count: Arc<Mutex<Count>>,
@@ -19,42 +18,37 @@ pub struct Stop {
 #[derive(Debug)]
 struct Count {
     who: Option<String>,
-    /// How many writes may still take effect.
     left: usize,
-    /// The write after them is the end, and not the last of them.
+    /// Whether the write after the counted ones is the end, instead of the last of them.
     before: bool,
     come: bool,
 }
 
-/// What a request is to an end.
+/// The relation of a request to a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Met {
-    /// It is served.
     No,
-    /// The end had come before.
     After,
-    /// It is the end.
     Now,
 }
 
 impl Stop {
-    /// After so many writes have taken effect nothing is answered any more, not even the last of them.
+    /// After this many writes have taken effect nothing is answered any more, not even the last of them.
     pub fn after(writes: usize) -> Self {
         Self::new(writes, false)
     }
 
-    /// The `nth` write, counted from 1, does not arrive, and nothing is answered any more.
+    /// The `nth` write, counted from 1, is dropped, and nothing is answered any more.
     pub fn before(nth: usize) -> Self {
         Self::new(nth.saturating_sub(1), true)
     }
 
-    /// Of this client only.
+    /// Limits the stop to this client.
     pub fn of(self, who: &str) -> Self {
         self.lock().who = Some(who.to_owned());
         self
     }
 
-    /// Waits for it.
     pub async fn comes(&self) {
         loop {
             let notified = self.come.notified();
@@ -65,7 +59,6 @@ impl Stop {
         }
     }
 
-    /// Whether it has come.
     pub fn has_come(&self) -> bool {
         self.lock().come
     }
@@ -75,13 +68,13 @@ impl Stop {
         Self { count: Arc::new(Mutex::new(count)), come: Arc::default() }
     }
 
-    /// True if this client is not answered any more.
+    /// Whether this client gets no more answers.
     pub(crate) fn silences(&self, who: &str) -> bool {
         let count = self.lock();
         count.come && count.is_for(who)
     }
 
-    /// A request has arrived, or is to take effect.
+    /// Counts a request that has arrived, or is to take effect.
     pub(crate) fn meets(&self, who: &str, call: &Call) -> Met {
         let mut count = self.lock();
         if !count.is_for(who) {
@@ -97,7 +90,7 @@ impl Stop {
         Met::No
     }
 
-    /// A request has changed something. True if it is not answered for that.
+    /// Counts a request with a change. True if its answer is withheld.
     pub(crate) fn took_effect(&self, who: &str, call: &Call) -> bool {
         let mut count = self.lock();
         if !count.is_for(who) || !counts(call.verb, &call.path) {
@@ -126,7 +119,7 @@ impl Count {
     }
 }
 
-/// Whoever leads renews its Lease again and again, at times that depend on nothing else.
+/// A leader renews its Lease at times that depend on nothing else.
 pub(crate) fn counts(verb: Verb, path: &str) -> bool {
     verb.is_write() && !path.contains("/leases/")
 }

@@ -1,44 +1,31 @@
-//! What a request asks for.
+//! The verbs of requests.
 
 use std::fmt;
 
-/// What a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// Read one object.
     Get,
-    /// Read all objects of a kind.
     List,
-    /// Follow the changes of a kind.
     Watch,
-    /// Create an object.
     Create,
-    /// Replace an object besides its status.
     Update,
-    /// Replace its status.
     UpdateStatus,
-    /// Change an object besides its status.
     Patch,
-    /// Change its status.
     PatchStatus,
-    /// Delete it.
     Delete,
-    /// Delete all objects of a kind.
     DeleteAll,
-    /// Ask whether something is allowed.
     Review,
-    /// Read something that is no object: the version, what is served.
+    /// A read of something that is no object: the version, the served kinds.
     #[default]
-    Look,
+    Discover,
 }
 
 impl Verb {
-    /// True if it can change something.
+    /// Whether it can change something.
     pub fn is_write(self) -> bool {
-        !matches!(self, Self::Get | Self::List | Self::Watch | Self::Review | Self::Look)
+        !matches!(self, Self::Get | Self::List | Self::Watch | Self::Review | Self::Discover)
     }
 
-    /// As rights name it.
     pub(crate) fn right(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -49,7 +36,7 @@ impl Verb {
             Self::Patch | Self::PatchStatus => "patch",
             Self::Delete => "delete",
             Self::DeleteAll => "deletecollection",
-            Self::Look => "look",
+            Self::Discover => "discover",
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A watch as the body of an answer: one line for each event, strictly in order, until it times out, is cut or has missed
-//! something. It reads from the history; what a watch may begin with is decided here too.
+//! A watch as the body of an answer: one line for each event, strictly in order, until it times out, is cut or has
+//! missed an event. It reads from the history, and checks where a watch may start.
 
 mod open;
 
@@ -25,10 +25,10 @@ use crate::refusal::Refusal;
 use crate::request::Query;
 use crate::selector::Selector;
 
-/// How long a watch lasts when nobody says so; the real one takes up to twice as long.
+/// The default duration of a watch; the real server takes up to twice as long.
 const LASTS: Duration = Duration::from_secs(1800);
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// So long before a watch times out there is a last bookmark.
+/// The last bookmark is sent this long before a watch times out.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
 /// A watch before it is opened.
@@ -62,7 +62,7 @@ impl Plan {
             kind,
         };
         if version == 0 {
-            // Without a version it begins with everything that there is.
+            // Without a version it starts with all objects.
             plan.position = objects.version();
             plan.first =
                 objects.everything(path).filter(|object| plan.selector.takes(&object.value)).cloned().collect();
@@ -109,7 +109,7 @@ impl Watch {
         Self { server, number, who, plan, sent: 0, end_after, late, ends_at, bookmark_at, timer, done: false }
     }
 
-    /// What there is to be sent now, or why there is nothing, or until when there is nothing.
+    /// The next line, or why there is none, or until when there is none.
     fn step(&mut self, context: &mut Context<'_>) -> Step {
         let server = self.server.clone();
         let mut state = server.lock();
@@ -150,13 +150,13 @@ impl Watch {
         self.end_after.filter(|(after, _)| self.sent >= *after).map(|(_, end)| end)
     }
 
-    /// What happened until the kind was removed; then the end.
+    /// The events until the kind was removed; then the end.
     fn rest(&mut self, objects: &Objects) -> Step {
         let (lines, _) = self.lines(objects, Instant::now() + LASTS);
         if lines.is_empty() { Step::End(End::Quietly) } else { Step::Send(lines) }
     }
 
-    /// All lines that are due, and when the next one is that is not.
+    /// All lines that are due, and when the next one is due.
     fn lines(&mut self, objects: &Objects, now: Instant) -> (Bytes, Option<Instant>) {
         let mut lines = BytesMut::new();
         let left = self.end_after.map_or(usize::MAX, |(after, _)| after - self.sent.min(after));
@@ -186,7 +186,7 @@ impl Watch {
     fn bookmark(&mut self, version: u64) -> Bytes {
         let last = self.ends_at - BOOKMARK_BEFORE_END.min(self.plan.lasts);
         let next = self.bookmark_at + BOOKMARK_EVERY;
-        // After the last one there is no other.
+        // It was the last bookmark.
         self.bookmark_at = if self.bookmark_at >= last { self.ends_at + LASTS } else { next.min(last) };
         let object = json!({ "kind": self.plan.kind.kind, "apiVersion": self.plan.kind.group_version,
                              "metadata": { "resourceVersion": version.to_string(), "creationTimestamp": null } });
@@ -236,7 +236,7 @@ impl Drop for Watch {
     }
 }
 
-/// Says what an event means for those who see a part of the objects only. True if it means anything.
+/// Translates an event for a selector that covers only a part of the objects. True if there is a line.
 fn tell(selector: &Selector, event: &Event, lines: &mut BytesMut) -> bool {
     let was = event.before.as_ref().is_some_and(|before| selector.takes(&before.value));
     let is = event.happened == Happened::Applied && selector.takes(&event.after.value);
@@ -246,7 +246,7 @@ fn tell(selector: &Selector, event: &Event, lines: &mut BytesMut) -> bool {
         (true, true) => append(lines, "MODIFIED", &event.after.text()),
         (true, false) if event.happened == Happened::Deleted => append(lines, "DELETED", &event.after.text()),
         (true, false) => {
-            // It is there, but is not seen any more: what was seen last, with the version of the change.
+            // The object exists, but is not selected any more: its last selected state, with the version of the change.
             let mut last = event.before.as_ref().map(|before| Value::clone(&before.value)).unwrap_or_default();
             last["metadata"]["resourceVersion"] = json!(event.version.to_string());
             append(lines, "DELETED", last.to_string().as_bytes());

@@ -1,14 +1,12 @@
-//! One operator without its controllers: stores, scheduler and requests, wired as the binary wires them. It decides the order
-//! in which changes arrive and keys are reconciled, which is always the same; the controllers are made by the tests, and
-//! declare themselves what they watch.
+//! One operator without its controllers: stores, scheduler and requests, wired as in the binary.
 
 use std::sync::Arc;
 
 use berth_cluster::testing::{applied, deleted, opened, sync, take_smallest};
 use berth_cluster::{
-    Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Key, Kind, Manager, ObjectKey, Options, Presence,
-    Properties, Queue, Reconciler, Requests, Routes, Store, StoreSet as _, Stores, Visitor, Writer, feed_hosts,
-    feed_reservations,
+    ClusterMetrics, Clusters, DisruptionLimit, DisruptionLimitParts, Events, Key, Kind, Manager, ObjectKey, Options,
+    Pauses, Presence, Properties, Queue, Reconciler, Requests, Routes, Store, StoreSet as _, Stores, Visitor, Writer,
+    feed_hosts, feed_reservations,
 };
 use berth_core::{ClusterName, SlotKey};
 use berth_scheduler::{BuiltIn, Scheduler, Settings};
@@ -21,27 +19,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Event, Happened, Refusal, Server};
 
-/// What one process has in memory. Clones share it.
+/// The memory of one process. Clones share it.
 #[derive(Clone)]
 pub struct World {
-    /// The API server.
     pub server: Server,
-    /// The way to it.
     pub clusters: Clusters,
-    /// The stores.
     pub stores: Stores,
-    /// The scheduler.
     pub scheduler: Arc<BuiltIn>,
-    /// Requests of the controller of commitments.
     pub commitments: Requests<ObjectKey>,
-    /// Requests of the controller of slots.
     pub slots: Requests<ObjectKey>,
-    /// The resourceVersion up to which the stores know everything.
+    /// The resourceVersion up to which the stores are current.
     known: Arc<Mutex<u64>>,
 }
 
 impl World {
-    /// A process that has just begun and knows nothing yet: [`Self::declare`] its controllers, then [`Self::list`].
+    /// A process that has just started and knows nothing yet: [`Self::declare`] its controllers, then [`Self::list`].
     pub fn new(server: &Server) -> Self {
         let stores = Stores::default();
         sync(&stores, &ClusterName::home());
@@ -62,8 +54,8 @@ impl World {
         world
     }
 
-    /// Adds a controller as the binary does; its watches enqueue in `requests`. The test reconciles by hand, with
-    /// [`next`].
+    /// Adds a controller as the binary does; its watches enqueue in `requests`. The test reconciles the keys itself,
+    /// with [`next`].
     pub fn declare<R: Reconciler>(&self, reconciler: &Arc<R>, requests: &Requests<R::Key>) -> Result<(), MetricsError> {
         let counted = ClusterMetrics::register(&Metrics::new(&[].into())?)?.controllers;
         let mut manager = Manager::new(counted, Queue::Kube);
@@ -71,7 +63,7 @@ impl World {
         Ok(())
     }
 
-    /// Feeds the stores with everything that there is.
+    /// Feeds the stores with all objects.
     pub fn list(&self) -> Result<(), Refusal> {
         *self.known() = self.server.version();
         let mut list = List { server: &self.server, outcome: Ok(()) };
@@ -79,8 +71,8 @@ impl World {
         list.outcome
     }
 
-    /// Feeds the stores with what has happened since the last time, as a watch would; also for hooks, in the middle of a
-    /// look.
+    /// Feeds the stores with the events since the last time, as a watch would; also for hooks, in the middle of a
+    /// reconciliation.
     pub fn deliver(&self) -> Result<(), Refusal> {
         let mut known = self.known();
         for event in self.server.since(*known) {
@@ -92,26 +84,24 @@ impl World {
         Ok(())
     }
 
-    /// The brake as it is without any configuration; what it counts and tells nobody hears.
-    pub fn brake(&self, clock: &Arc<dyn Clock>) -> Result<Brake, MetricsError> {
+    /// The disruption limit without any configuration; its metrics and events are discarded.
+    pub fn disruption_limit(&self, clock: &Arc<dyn Clock>) -> Result<DisruptionLimit, MetricsError> {
         let all = ClusterMetrics::register(&Metrics::new(&[].into())?)?;
-        Ok(Brake::new(BrakeParts {
-            limit: config::Brake::default(),
+        Ok(DisruptionLimit::new(DisruptionLimitParts {
+            limit: config::DisruptionLimit::default(),
             reservations: self.stores.reservations.clone(),
             knowledges: self.stores.knowledges.clone(),
             clock: clock.clone(),
             events: Events::new(&self.clusters, None, all.events, CancellationToken::new()).0,
-            metrics: all.brake,
+            metrics: all.disruption_limit,
         }))
     }
 
-    /// Nothing is frozen but by the annotation.
-    pub fn freezer(&self) -> Freezer {
+    pub fn pauses(&self) -> Pauses {
         let stores = &self.stores;
-        Freezer::new(config::Freeze::default(), stores.commitments.clone(), stores.reservations.clone())
+        Pauses::new(config::Pause::default(), stores.commitments.clone(), stores.reservations.clone())
     }
 
-    /// A writer whose answers go to `store`.
     pub fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
         Writer::new(store.clone(), self.clusters.clone())
     }
@@ -125,7 +115,7 @@ impl World {
         });
     }
 
-    /// Ends the entries of the scheduler whose write was looked up in the meantime, as the house-keeping of the binary
+    /// Ends the entries of the scheduler whose write was read again in the meantime, as a background task of the binary
     /// does.
     pub fn end_settled_doubts(&self) {
         let doubts = self.stores.reservations.doubts();
@@ -172,7 +162,7 @@ impl Visitor for Deliver<'_> {
     }
 }
 
-/// The next key that is to be reconciled: always the smallest, so that every run of a test is the same.
+/// The next key to reconcile: always the smallest, so that every run of a test is the same.
 pub fn next<K: Key>(requests: &Requests<K>) -> Option<K> {
     take_smallest(requests)
 }

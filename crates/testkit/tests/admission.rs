@@ -1,5 +1,5 @@
-//! Asking an API server what its rules say about what it holds: many objects, a server that is busy or forgets, and
-//! rights that are missing.
+//! Asks an API server which of its objects its rules would refuse: many objects, a busy server, one that forgets its
+//! history, and missing rights.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::sync::Arc;
@@ -10,14 +10,13 @@ use berth_telemetry::clock::TokioClock;
 use berth_testkit::{Fault, Rule, Server, Verb};
 use serde_json::{Value, json};
 
-/// More than two pages.
 const MANY: u64 = 1200;
 
 fn server() -> Server {
     Server::new(Arc::new(TokioClock::new("2026-03-01T08:00:00Z".parse().unwrap())))
 }
 
-/// A slot without memory, which our rules refuse, as it was stored before.
+/// A slot without memory, which our rules refuse, stored before there were rules.
 fn wrong(number: u64) -> Value {
     let mut slot = serde_json::to_value(testing::slot("uuid-1", number)).unwrap();
     slot["spec"]["resources"]["memory"] = json!("0");
@@ -38,15 +37,15 @@ fn crowd() -> Server {
 #[tokio::test(start_paused = true)]
 async fn many_objects_are_tried_page_by_page_and_nothing_is_written() {
     let server = crowd();
-    let (version, mut told) = (server.version(), Vec::new());
+    let (version, mut reported) = (server.version(), Vec::new());
     let tried =
-        try_stored::<Reservation>(&server.cluster(), &mut |count, left| told.push((count, left))).await.unwrap();
+        try_stored::<Reservation>(&server.cluster(), &mut |count, left| reported.push((count, left))).await.unwrap();
     assert_eq!((tried.objects, tried.untried.len()), (1202, 0));
     let refused: Vec<_> = tried.refused.iter().map(|one| (one.name.as_str(), one.faults[0].field.as_str())).collect();
     let field = "spec.resources";
     assert_eq!(refused, [("commitment-uuid-1-1200", field), ("commitment-uuid-1-1201", field)]);
     assert!(tried.refused[0].faults[0].expected.contains("must be more than 0"), "{tried:?}");
-    assert_eq!(told, [(500, Some(702)), (1000, Some(202)), (1202, None)]);
+    assert_eq!(reported, [(500, Some(702)), (1000, Some(202)), (1202, None)]);
     assert_eq!(server.version(), version);
     let lists = server.calls().iter().filter(|call| call.contains(" list ")).count();
     assert_eq!(lists, 3, "one page at a time");

@@ -1,4 +1,4 @@
-//! What goes wrong at the double when a test says so, on the real client.
+//! The injected faults of the double, seen by the real client.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::sync::Arc;
@@ -81,7 +81,7 @@ async fn every_refusal_has_its_code_and_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_of_too_many_says_when_to_come_back() {
+async fn a_refusal_of_too_many_reports_when_to_come_back() {
     let server = server();
     server.rule(Rule::new(Fault::TooMany { retry_after: 7 }));
     let request = http::Request::get(path_of::<Reservation>("a")).body(kube::client::Body::empty()).unwrap();
@@ -106,7 +106,7 @@ async fn a_slow_request_takes_effect_although_its_client_has_gone_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_before_a_write_keeps_it_away_and_is_for_one_client_if_it_says_so() {
+async fn a_stop_before_a_write_keeps_it_away_and_is_for_one_client_if_it_reports_it() {
     let server = server();
     let (api, other) = (api(&server), Api::<Reservation>::all(server.client_as("other")));
     server.stop_client_before("berth", 2);
@@ -169,7 +169,7 @@ async fn a_server_that_is_away_breaks_watches_and_comes_back() {
     assert_eq!(server.fault_counts()["away"], 1);
 }
 
-/// The names of the events of a watch until it ends, and whether it broke.
+/// The number of events of a watch until it ends, and whether it broke.
 async fn events(api: &Api<Reservation>, version: &str) -> (usize, bool) {
     let watch = api.watch(&WatchParams::default().timeout(10), version).await.unwrap();
     let all: Vec<_> = watch.collect().await;
@@ -275,7 +275,7 @@ async fn objects_that_todays_rules_refuse_can_be_there() {
     assert_eq!(server.all_raw(&kind).len(), 1);
 }
 
-/// Twenty clients with everything that goes wrong by chance.
+/// Twenty clients with all random faults.
 async fn storm(seed: u64) -> Vec<String> {
     let server = server();
     server.seed(seed);

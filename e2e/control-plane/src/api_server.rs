@@ -1,9 +1,9 @@
-//! How kube-apiserver is started.
+//! Starts kube-apiserver.
 
 use std::path::{Path, PathBuf};
 
+use crate::audit_log::AuditLog;
 use crate::guest::Guest;
-use crate::journal::Journal;
 use crate::port::ReservedPort;
 use crate::service::Service;
 use crate::{Error, kubeconfig, work_folder};
@@ -14,30 +14,30 @@ pub(crate) struct ApiServer {
     pub(crate) service: Service,
     certificates: PathBuf,
     port: ReservedPort,
-    pub(crate) journal: Journal,
+    pub(crate) audit_log: AuditLog,
 }
 
 impl ApiServer {
-    /// Prepares an API server in front of an etcd, with one user, `admin`, who has this token, and with guests.
+    /// Prepares an API server in front of an etcd, with the user `admin`, who has this token, and with guests.
     pub(crate) fn new(program: &Path, folder: &Path, etcd: &str, token: &str, guests: &[Guest]) -> Result<Self, Error> {
-        let (port, journal) = (ReservedPort::new()?, Journal::new(folder)?);
+        let (port, audit_log) = (ReservedPort::new()?, AuditLog::new(folder)?);
         let (tokens, certificates) = (folder.join("tokens.csv"), folder.join("certificates"));
         let admin = format!("{token},{user},{user},{group}\n", user = kubeconfig::ADMIN, group = "system:masters");
         let lines: String = std::iter::once(admin).chain(guests.iter().map(Guest::line)).collect();
         work_folder::write_private(&tokens, &lines)?;
         let mut arguments = addresses(&port, etcd);
-        arguments.extend(journal.arguments());
+        arguments.extend(audit_log.arguments());
         arguments.extend(identity(&tokens, &certificates));
         let service = Service::new("kube-apiserver", program, arguments, folder);
-        Ok(Self { service, certificates, port, journal })
+        Ok(Self { service, certificates, port, audit_log })
     }
 
     pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port.number())
     }
 
-    /// The serving certificate, followed by that of the authority which signed it. The server writes both itself, before
-    /// it listens for the first time.
+    /// The serving certificate, followed by that of the authority which signed it. The server writes both itself,
+    /// before it listens for the first time.
     pub(crate) fn certificate(&self) -> PathBuf {
         self.certificates.join("apiserver.crt")
     }
@@ -72,7 +72,7 @@ fn identity(tokens: &Path, certificates: &Path) -> [String; 7] {
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--service-account-key-file={}", key.display()),
         format!("--service-account-signing-key-file={}", key.display()),
-        // It would wait for controllers that are not there.
+        // It would wait for controllers that do not run here.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
     ]
 }

@@ -1,4 +1,4 @@
-//! Where kube-apiserver, etcd and kubectl come from: `KUBEBUILDER_ASSETS`, the `PATH`, or the cache, in this order.
+//! Locates kube-apiserver, etcd and kubectl: in `KUBEBUILDER_ASSETS`, on the `PATH`, or in the cache, in this order.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,22 +9,18 @@ use crate::environment::is_program;
 use crate::release::{Release, is_at_least};
 use crate::{Environment, Error, FromRefused as _, builder, progress};
 
-/// The programs of a control plane.
 pub(crate) const PROGRAMS: [&str; 3] = ["kube-apiserver", "etcd", "kubectl"];
 
-/// The three programs, all there.
+/// The paths of the three programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
-    /// The API server.
     pub kube_apiserver: PathBuf,
-    /// Its database.
     pub etcd: PathBuf,
-    /// The command line client.
     pub kubectl: PathBuf,
 }
 
 impl Binaries {
-    /// The programs as they are found; `None` when they have yet to be built.
+    /// Finds the programs; `None` when they have yet to be built.
     pub async fn find(environment: &Environment) -> Result<Option<Self>, Error> {
         if let Some(folder) = &environment.kubebuilder_assets {
             return Self::in_assets(folder).await.map(Some);
@@ -35,7 +31,7 @@ impl Binaries {
         Ok(Self::in_folder(&environment.cache_folder(&Release::pinned())?))
     }
 
-    /// The programs as they are found, or else built into the cache, which takes some minutes once.
+    /// Finds the programs, or builds them into the cache, which takes some minutes once.
     pub async fn obtain(environment: &Environment) -> Result<Self, Error> {
         if let Some(binaries) = Self::find(environment).await? {
             return Ok(binaries);
@@ -43,7 +39,7 @@ impl Binaries {
         builder::build(environment, &Release::pinned()).await
     }
 
-    /// The folders they are in, each once.
+    /// The directories of the programs, each once.
     pub fn folders(&self) -> Vec<&Path> {
         let programs = [&self.kube_apiserver, &self.etcd, &self.kubectl];
         let mut folders: Vec<&Path> = programs.into_iter().filter_map(|program| program.parent()).collect();
@@ -51,7 +47,7 @@ impl Binaries {
         folders
     }
 
-    /// The three in one folder, when all are there.
+    /// The three programs in one directory, when all are there.
     pub(crate) fn in_folder(folder: &Path) -> Option<Self> {
         Self::from(|name| Some(folder.join(name)).filter(|program| is_program(program)))
     }
@@ -61,7 +57,7 @@ impl Binaries {
         Some(Self { kube_apiserver: kube_apiserver?, etcd: etcd?, kubectl: kubectl? })
     }
 
-    /// Somebody asked for these: anything wrong with them is an error.
+    /// The user has chosen these: anything wrong with them is an error.
     async fn in_assets(folder: &Path) -> Result<Self, Error> {
         let Some(binaries) = Self::in_folder(folder) else {
             let missing: Vec<&str> = PROGRAMS.into_iter().filter(|name| !is_program(&folder.join(name))).collect();
@@ -75,7 +71,7 @@ impl Binaries {
         Ok(binaries)
     }
 
-    /// Nobody asked for these: programs of another age are passed over.
+    /// The user has not chosen these: programs of another version are skipped.
     async fn on_path(environment: &Environment) -> Result<Option<Self>, Error> {
         let Some(binaries) = Self::from(|name| environment.program(name)) else { return Ok(None) };
         let needed = Release::pinned().kubernetes;
@@ -89,7 +85,7 @@ impl Binaries {
     }
 }
 
-/// What a kube-apiserver says it is, such as `Kubernetes v1.36.3`.
+/// The version of a kube-apiserver, such as `Kubernetes v1.36.3`.
 async fn version(kube_apiserver: &Path) -> Result<String, Error> {
     let mut command = Command::new(kube_apiserver);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);

@@ -1,7 +1,7 @@
 //! Builds kube-apiserver, etcd and kubectl from their published Go modules, once for all processes of a user.
 //!
-//! No Go code of ours is needed: a `go.mod` names the three as tools. The work is done in a folder next to its
-//! destination and moved there in one step, so whoever finds the destination finds it whole.
+//! No Go code of ours is needed: a `go.mod` names the three as tools. The work is done in a directory next to its
+//! destination and moved there in one step, so the destination is always complete.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::release::{GO_MOD, GO_SUM, Release, is_at_least};
 use crate::{Binaries, Environment, Error, FromRefused as _, log_file};
 
 const WORKSHOP_PREFIX: &str = ".build-";
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Builds a release into the cache, unless another process has done so in the meantime.
 pub(crate) async fn build(environment: &Environment, release: &Release) -> Result<Binaries, Error> {
@@ -52,15 +52,15 @@ async fn lock(path: &Path) -> Result<File, Error> {
             }
             Err(TryLockError::Error(error)) => return Err(Error::path("lock", path)(error)),
         }
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Removes what builders left that were killed. Only the holder of the lock may do so.
+/// Removes the directories of killed builders. Only the holder of the lock may do so.
 fn remove_abandoned(cache: &Path) {
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(WORKSHOP_PREFIX) {
-            // What cannot be removed takes room, but does no harm.
+            // A directory that cannot be removed takes disk space, but does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -94,7 +94,7 @@ async fn install(go: &Path, release: &Release, workshop: &Path) -> Result<(), Er
     let child = start_install(go, release, workshop, &log)?;
     watch(child, progress, &log).await?;
     let built = bin(workshop);
-    // etcd's main package is in a folder called `server`, and Go names programs after folders.
+    // etcd's main package is in a directory called `server`, and Go names programs after directories.
     fs::rename(built.join("server"), built.join("etcd")).map_err(Error::path("rename etcd in", &built))
 }
 
@@ -119,12 +119,12 @@ async fn watch(mut go: Child, mut progress: Progress, log: &Path) -> Result<(), 
                 progress.done();
                 return Ok(());
             }
-            () = sleep(LOOK_EVERY) => progress.tick(|| format!(", now {}", log_file::last_line(log))),
+            () = sleep(POLL_INTERVAL) => progress.tick(|| format!(", now {}", log_file::last_line(log))),
         }
     }
 }
 
-/// Go in the module's folder, without what a surrounding workspace or another target platform would change.
+/// Go in the directory of the module, independent of a surrounding workspace and of another target platform.
 fn command(go: &Path, workshop: &Path) -> Command {
     let mut command = Command::new(go);
     command.current_dir(workshop).stdin(Stdio::null()).kill_on_drop(true);
@@ -134,7 +134,7 @@ fn command(go: &Path, workshop: &Path) -> Command {
 
 fn move_in(built: &Path, folder: &Path) -> Result<(), Error> {
     if folder.exists() {
-        // Somebody has taken one of the programs away.
+        // One of the programs was removed from the cache.
         fs::remove_dir_all(folder).map_err(Error::path("remove", folder))?;
     }
     fs::rename(built, folder).map_err(Error::path("create the folder", folder))

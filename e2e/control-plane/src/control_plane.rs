@@ -1,4 +1,4 @@
-//! A control plane from its start to its end.
+//! The lifecycle of a control plane.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,21 +15,19 @@ use crate::service::Service;
 use crate::work_folder::{WorkFolder, random_token, write_private};
 use crate::{Binaries, Environment, Error, FromRefused as _, WriteRequest, kubeconfig};
 
-/// Far more than the usual two or three seconds: compilers may run beside it.
+/// Far more than the usual two or three seconds, because compilers may run at the same time.
 const READY_WITHIN: Duration = Duration::from_secs(90);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One of the two programs of a control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The database.
     Etcd,
-    /// kube-apiserver.
     ApiServer,
 }
 
 /// A running control plane; dropping it (or ending this process in any way) ends etcd and kube-apiserver.
-// Fields are dropped in this order: the API server goes before etcd, and the folder last.
+// Fields are dropped in this order: the API server goes before etcd, and the directory last.
 #[derive(Debug)]
 pub struct ControlPlane {
     api_server: ApiServer,
@@ -46,8 +44,8 @@ impl ControlPlane {
         Self::start_trusting(&[]).await
     }
 
-    /// Starts one that accepts service accounts of others as well, under the names that they have there: those whose
-    /// kubeconfigs [`ControlPlane::service_account`] has written. What they may do is a matter of the RBAC here.
+    /// Starts one that accepts service accounts of other control planes as well, under their names: those whose
+    /// kubeconfigs [`ControlPlane::service_account`] has written. Their rights depend on the RBAC here.
     pub async fn start_trusting(kubeconfigs: &[&Path]) -> Result<Self, Error> {
         let guests: Vec<_> = kubeconfigs.iter().map(|path| Guest::read(path)).collect::<Result<_, _>>()?;
         let environment = Environment::of_process();
@@ -60,23 +58,22 @@ impl ControlPlane {
         Ok(control_plane)
     }
 
-    /// The kubeconfig file of a user who may do everything.
+    /// The kubeconfig file of a user with all rights.
     pub fn kubeconfig(&self) -> &Path {
         self.kubectl.kubeconfig()
     }
 
-    /// Where the API server serves, such as `https://127.0.0.1:40123`. It stays the same over restarts.
+    /// The URL of the API server, such as `https://127.0.0.1:40123`. It stays the same over restarts.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The certificates, in PEM, by which a client knows the API server.
+    /// The certificates, in PEM, by which a client verifies the API server.
     pub fn root_certificate(&self) -> Result<String, Error> {
         let path = self.api_server.certificate();
         std::fs::read_to_string(&path).map_err(Error::path("read", &path))
     }
 
-    /// The kubectl program.
     pub fn kubectl(&self) -> &Path {
         self.kubectl.program()
     }
@@ -91,13 +88,13 @@ impl ControlPlane {
         self.etcd.service.pid()
     }
 
-    /// Where etcd serves, without a password, such as `http://127.0.0.1:40124`. It stays the same over restarts.
+    /// The URL of etcd, without a password, such as `http://127.0.0.1:40124`. It stays the same over restarts.
     pub fn etcd_url(&self) -> String {
         self.etcd.url()
     }
 
-    /// Creates namespace and service account when absent, and writes a kubeconfig for it that is good for a day; RBAC is
-    /// the caller's affair.
+    /// Creates namespace and service account when absent, and writes a kubeconfig for it that is valid for a day; the
+    /// caller sets up RBAC.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, Error> {
         self.create(&["create", "namespace", namespace]).await?;
         self.create(&["create", "serviceaccount", name, "--namespace", namespace]).await?;
@@ -109,24 +106,24 @@ impl ControlPlane {
         Ok(path)
     }
 
-    /// kubectl with the admin kubeconfig; stdout on success, its stderr in the error.
+    /// Runs kubectl with the admin kubeconfig; returns stdout on success, and its stderr in the error.
     pub async fn run_kubectl(&self, args: &[&str], stdin: Option<&str>) -> Result<String, Error> {
         self.kubectl.run(args, stdin).await
     }
 
-    /// Starts a program that ends with this process, however this one ends. What it writes goes to `<name>.log` next to the
-    /// kubeconfig. Stop it before the control plane: its log goes with that.
+    /// Starts a program that ends with this process, however this one ends. Its output goes to `<name>.log` next to the
+    /// kubeconfig. Stop it before the control plane, which removes its log.
     pub async fn spawn(&self, name: &'static str, program: &Path, arguments: &[String]) -> Result<Daemon, Error> {
         Daemon::start(name, program, arguments, self.folder.path()).await
     }
 
-    /// Kills the API server, as an outage would: its clients lose their connections, and then find nobody listening.
+    /// Kills the API server, as an outage would: its clients lose their connections, and new ones are refused.
     pub async fn stop_api_server(&mut self) -> Result<(), Error> {
         self.kill(Part::ApiServer).await
     }
 
-    /// Starts the API server again, at the same address and with the same data, and waits until it is ready. One that
-    /// still runs is stopped first.
+    /// Starts the API server again, at the same address and with the same data, and waits until it is ready. A running
+    /// one is stopped first.
     pub async fn restart_api_server(&mut self) -> Result<(), Error> {
         self.restart(Part::ApiServer).await
     }
@@ -136,8 +133,8 @@ impl ControlPlane {
         self.service(part).kill().await
     }
 
-    /// Starts one of the programs again, at the same address and with the same data, and waits until the whole is ready.
-    /// One that still runs is killed first. An etcd that is started without an API server needs only to listen.
+    /// Starts one of the programs again, at the same address and with the same data, and waits until the whole is
+    /// ready. A running one is killed first. An etcd that is started without an API server needs only to listen.
     pub async fn restart(&mut self, part: Part) -> Result<(), Error> {
         self.service(part).start().await?;
         self.wait_until_etcd_listens().await?;
@@ -148,29 +145,28 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Stops the execution of one of the programs: its connections stay, and nobody answers.
+    /// Suspends one of the programs: its connections stay, and it does not answer.
     pub fn pause(&self, part: Part) -> Result<(), Error> {
         self.service_of(part).signal("STOP")
     }
 
-    /// Lets one of the programs go on where it was paused. What was sent to it meanwhile is answered now.
+    /// Resumes one of the programs. It now answers the requests that it has got in the meantime.
     pub fn resume(&self, part: Part) -> Result<(), Error> {
         self.service_of(part).signal("CONT")
     }
 
-    /// All writes that were answered so far, by anybody but the API server itself, in the order of the answers.
-    pub fn journal(&self) -> Result<Vec<WriteRequest>, Error> {
-        self.api_server.journal.read()
+    /// All writes that were answered so far, from all clients but the API server itself, in the order of the answers.
+    pub fn write_requests(&self) -> Result<Vec<WriteRequest>, Error> {
+        self.api_server.audit_log.read()
     }
 
-    /// An error when etcd or kube-apiserver has ended by itself.
+    /// Fails when etcd or kube-apiserver has exited by itself.
     pub fn check(&mut self) -> Result<(), Error> {
         self.etcd.service.check()?;
         self.api_server.service.check()
     }
 
-    /// Ends kube-apiserver, then etcd, and removes their data. Dropping the value does the same, without a word when
-    /// something fails.
+    /// Stops kube-apiserver, then etcd, and removes their data. Dropping the value does the same, but ignores errors.
     pub async fn stop(mut self) -> Result<(), Error> {
         self.kill(Part::ApiServer).await?;
         self.kill(Part::Etcd).await?;
@@ -205,7 +201,7 @@ impl ControlPlane {
         }
     }
 
-    /// Has kubectl put the certificate authority into the kubeconfig, so that the file can be read from anywhere.
+    /// Lets kubectl embed the certificate authority into the kubeconfig, so that the file can be used from anywhere.
     async fn write_admin_kubeconfig(&mut self) -> Result<(), Error> {
         write_private(self.kubeconfig(), &self.admin.to_string())?;
         let whole = self.run_kubectl(&["config", "view", "--flatten", "--raw", "--output=json"], None).await?;
@@ -216,7 +212,7 @@ impl ControlPlane {
 
     async fn create(&self, command: &[&str]) -> Result<(), Error> {
         match self.run_kubectl(command, None).await {
-            // kubectl has a reason in its text for some kinds, but these words for all.
+            // The text of kubectl has a reason for some kinds, but these words for all.
             Err(Error::Kubectl { stderr, .. }) if stderr.contains("already exists") => Ok(()),
             answer => answer.map(drop),
         }
@@ -227,7 +223,7 @@ impl ControlPlane {
         while !self.etcd.is_listening().await {
             self.etcd.service.check()?;
             self.give_up_after(deadline, || "etcd does not listen".to_owned())?;
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -237,7 +233,7 @@ impl ControlPlane {
         while !self.api_server.is_listening().await {
             self.check()?;
             self.give_up_after(deadline, || "it does not listen".to_owned())?;
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -247,12 +243,12 @@ impl ControlPlane {
         while let Err(answer) = self.ask_whether_ready().await {
             self.check()?;
             self.give_up_after(deadline, || answer.to_string())?;
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// The namespace `default` is made in the background, and `/readyz` does not wait for it.
+    /// The namespace `default` is created in the background, and `/readyz` does not wait for it.
     async fn ask_whether_ready(&self) -> Result<(), Error> {
         for path in ["/readyz", "/api/v1/namespaces/default"] {
             self.run_kubectl(&["get", "--raw", path, "--request-timeout=5s"], None).await?;

@@ -1,4 +1,4 @@
-//! One running etcd, kube-apiserver or program beside them, and its log.
+//! A running process of etcd, kube-apiserver or another program, and its log.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::CommandExt as _;
@@ -10,12 +10,12 @@ use tokio::time::sleep;
 
 use crate::{Environment, Error, FromRefused as _, log_file, spawner};
 
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A process that is killed when this value is dropped, or when this process ends.
 ///
-/// etcd and kube-apiserver are always killed, never asked to end: neither has anything to save, as the data goes too, and
-/// an API server that is asked waits for its clients.
+/// etcd and kube-apiserver are always killed, never asked to stop: neither has anything to save, as the data is removed
+/// too, and an API server that is asked waits for its clients.
 #[derive(Debug)]
 pub struct Daemon {
     name: &'static str,
@@ -24,47 +24,45 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts a program; what it writes goes to the end of `<folder>/<name>.log`.
+    /// Starts a program; its output is appended to `<folder>/<name>.log`.
     pub async fn start(name: &'static str, program: &Path, arguments: &[String], folder: &Path) -> Result<Self, Error> {
         let setpriv = Environment::of_process().setpriv()?;
         let log = folder.join(format!("{name}.log"));
         let (output, errors) = open_twice(&log)?;
         let mut command = spawner::bound_to_this_process(&setpriv, program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(output).stderr(errors);
-        // Ctrl-C in a terminal goes to the whole process group: they are to end in our order, not all at once.
+        // Ctrl-C in a terminal goes to the whole process group: the programs must stop in our order, not all at once.
         command.process_group(0);
         let child = spawner::spawn(command).await.map_err(Error::path("start", program))?;
         Ok(Self { name, child, log })
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The file that has what it wrote.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The last lines that it wrote.
     pub fn log_tail(&self) -> String {
         log_file::tail(&self.log)
     }
 
-    /// An error when the process has ended by itself.
+    /// Fails when the process has exited by itself.
     pub fn check(&mut self) -> Result<(), Error> {
         let status = self.exit_status()?;
         status.map_or(Ok(()), |status| Err(Error::Ended { program: self.name, status, log: self.log_tail() }))
     }
 
-    /// Asks the process to end (SIGTERM): how it ended, or `None` when it has not ended in time; dropping kills it then.
+    /// Asks the process to stop (SIGTERM): its exit status, or `None` when it has not exited in time; dropping kills it
+    /// then.
     pub async fn stop(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
         self.signal("TERM")?;
         self.ended(within).await
     }
 
-    /// Waits for the end of the process: how it ended, or `None` when it has not ended in time.
+    /// Waits for the exit of the process: its exit status, or `None` when it has not exited in time.
     pub async fn ended(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
         let asked = Instant::now();
         loop {
@@ -72,12 +70,12 @@ impl Daemon {
             if status.is_some() || asked.elapsed() > within {
                 return Ok(status);
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Sends a signal, such as `STOP`, with the shell's own `kill`, as the standard library can only kill. A process that
-    /// has just ended is no error: whoever asks for its end has it, and everybody else will see it.
+    /// Sends a signal, such as `STOP`, with the `kill` of the shell, as the standard library can only kill. A process
+    /// that has just exited is no error: the caller either wants that, or notices it later.
     pub fn signal(&self, signal: &str) -> Result<(), Error> {
         let mut command = Command::new("/bin/sh");
         let (name, pid) = (format!("-{signal}"), self.pid().to_string());
@@ -99,7 +97,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only when it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -119,7 +117,7 @@ mod tests {
         let arguments = ["-c".to_owned(), script.to_owned()];
         let daemon = Daemon::start("shell", Path::new("/bin/sh"), &arguments, folder).await.unwrap();
         while daemon.log_tail().is_empty() {
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         daemon
     }
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_that_is_paused_goes_on_when_it_is_told_to() {
+    async fn a_process_that_is_paused_goes_on_when_it_is_reported_to() {
         let folder = tempfile::tempdir().unwrap();
         let mut daemon = shell("trap 'exit 5' TERM; echo hello; while true; do sleep 0.01; done", folder.path()).await;
         daemon.signal("STOP").unwrap();

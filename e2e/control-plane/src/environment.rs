@@ -1,4 +1,4 @@
-//! The part of the process environment that decides where programs come from, as a value, so that tests can choose it.
+//! The part of the process environment that decides where programs are found, as a value, so that tests can choose it.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,19 +8,16 @@ use std::{env, fs};
 use crate::Error;
 use crate::release::Release;
 
-/// Where programs are looked for, and where they are kept.
+/// Where programs are searched and cached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// `KUBEBUILDER_ASSETS`: a folder with kube-apiserver, etcd and kubectl that goes before everything else.
+    /// `KUBEBUILDER_ASSETS`: a directory with kube-apiserver, etcd and kubectl that takes precedence.
     pub kubebuilder_assets: Option<PathBuf>,
-    /// `PATH`.
     pub path: Option<OsString>,
-    /// The folder for caches: `XDG_CACHE_HOME`, or `~/.cache`.
     pub cache_home: Option<PathBuf>,
 }
 
 impl Environment {
-    /// The environment of this process.
     pub fn of_process() -> Self {
         Self {
             kubebuilder_assets: non_empty("KUBEBUILDER_ASSETS").map(PathBuf::from),
@@ -29,7 +26,7 @@ impl Environment {
         }
     }
 
-    /// The program of this name that comes first on the `PATH`.
+    /// The first program of this name on the `PATH`.
     pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         let folders = env::split_paths(self.path.as_ref()?);
         folders.map(|folder| folder.join(name)).find(|program| is_program(program))
@@ -44,14 +41,14 @@ impl Environment {
         })
     }
 
-    /// The folder in which the programs of this release are kept once they are built.
+    /// The directory in which the programs of this release are cached.
     pub(crate) fn cache_folder(&self, release: &Release) -> Result<PathBuf, Error> {
         let home = self.cache_home.as_ref().ok_or(Error::NoCacheFolder)?;
         Ok(home.join("berth").join("control-plane").join(release.to_string()))
     }
 }
 
-/// Whether this is a file that may be executed.
+/// Whether this is an executable file.
 pub(crate) fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

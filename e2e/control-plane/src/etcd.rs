@@ -1,4 +1,4 @@
-//! How etcd is started.
+//! Starts etcd.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::Error;
 use crate::port::ReservedPort;
 use crate::service::Service;
 
-/// The database, with its data below the given folder.
+/// The database, with its data below the given directory.
 #[derive(Debug)]
 pub(crate) struct Etcd {
     pub(crate) service: Service,
@@ -15,7 +15,6 @@ pub(crate) struct Etcd {
 }
 
 impl Etcd {
-    /// One that does not run yet.
     pub(crate) fn new(program: &Path, folder: &Path) -> Result<Self, Error> {
         let (client_port, peer_port) = (ReservedPort::new()?, ReservedPort::new()?);
         let arguments = arguments(&folder.join("etcd"), &url(&client_port), &url(&peer_port));
@@ -27,7 +26,6 @@ impl Etcd {
         url(&self.client_port)
     }
 
-    /// Whether it accepts connections.
     pub(crate) async fn is_listening(&self) -> bool {
         self.client_port.is_served().await
     }
@@ -40,8 +38,8 @@ fn url(port: &ReservedPort) -> String {
 fn arguments(data: &Path, client: &str, peer: &str) -> Vec<String> {
     vec![
         format!("--data-dir={}", data.display()),
-        // The data does not outlive this process, so it need not survive a power cut. It survives a kill: what is
-        // acknowledged was handed to the kernel.
+        // The data does not outlive this process, so it need not survive a power failure. It survives a kill:
+        // acknowledged data was handed to the kernel.
         "--unsafe-no-fsync".to_owned(),
         "--socket-reuse-port".to_owned(),
         format!("--listen-client-urls={client}"),

@@ -1,5 +1,5 @@
-//! A service account of another control plane that this one knows as well: clusters that accept each other's credentials.
-//! Its token is a static one here, under the name that it has there, so that RBAC grants it what it grants that name.
+//! A service account of another control plane that this one accepts as well. Its token is a static one here, under its
+//! original name, so that RBAC grants it the rights of that name.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::{Error, FromRefused as _};
 
-/// Somebody from elsewhere.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Guest {
     token: String,
@@ -33,7 +32,6 @@ impl Guest {
         })
     }
 
-    /// Its line in the file of tokens.
     pub(crate) fn line(&self) -> String {
         let Self { token, namespace, name } = self;
         let user = format!("system:serviceaccount:{namespace}:{name}");

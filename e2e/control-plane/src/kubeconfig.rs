@@ -1,10 +1,9 @@
-//! The kubeconfig files: JSON, which every reader of YAML reads.
+//! The kubeconfig files: JSON, which is also YAML.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// The user who may do everything.
 pub(crate) const ADMIN: &str = "admin";
 
 const CLUSTER: &str = "berth";

@@ -1,4 +1,4 @@
-//! Runs kubectl, independent of what the user has configured for theirs.
+//! Runs kubectl, independent of the user's own configuration of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -8,7 +8,6 @@ use tokio::process::{Child, Command};
 
 use crate::{Error, FromRefused as _};
 
-/// kubectl with one kubeconfig.
 #[derive(Debug)]
 pub(crate) struct Kubectl {
     program: PathBuf,
@@ -29,7 +28,7 @@ impl Kubectl {
         &self.kubeconfig
     }
 
-    /// Its stdout when it succeeds, its stderr in the error when it does not.
+    /// Returns stdout on success, and stderr in the error.
     pub(crate) async fn run(&self, arguments: &[&str], stdin: Option<&str>) -> Result<String, Error> {
         let child = self.command(arguments, stdin.is_some()).spawn().map_err(Error::path("run", &self.program))?;
         let output = feed(child, stdin.unwrap_or_default()).await.map_err(Error::path("run", &self.program))?;
@@ -43,7 +42,7 @@ impl Kubectl {
     fn command(&self, arguments: &[&str], has_stdin: bool) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).env("KUBECONFIG", &self.kubeconfig);
-        // The usual cache is kept per address: what it knows of a control plane that had the same port would mislead.
+        // The usual cache is kept per address: its data about an earlier control plane on the same port would be wrong.
         command.env("KUBECACHEDIR", &self.cache).env("KUBERC", "off");
         command.stdin(if has_stdin { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -56,7 +55,7 @@ async fn feed(mut child: Child, text: &str) -> std::io::Result<Output> {
     let stdin = child.stdin.take();
     let write = async move {
         if let Some(mut stdin) = stdin {
-            // It does not have to read everything: its exit status says what it made of it.
+            // It need not read everything: its exit status tells whether it succeeded.
             let _ = stdin.write_all(text.as_bytes()).await;
         }
     };

@@ -1,9 +1,9 @@
 //! A real Kubernetes control plane for tests and demos: etcd and kube-apiserver on free loopback ports, with RBAC, with
-//! their data in a temporary folder, and gone when this process is gone.
+//! their data in a temporary directory. It ends with this process.
 //!
-//! [`ControlPlane::start`] is the door. [`Binaries`] decides where kube-apiserver, etcd and kubectl come from, and
-//! builds them once when nobody has them; [`Environment`] is all that this choice depends on. There are no controllers
-//! and no nodes: nothing collects garbage, no pod runs, and a deleted namespace stays `Terminating`.
+//! [`ControlPlane::start`] is the entry point. [`Binaries`] finds kube-apiserver, etcd and kubectl, and builds them once
+//! when they are missing; [`Environment`] is all that this choice depends on. There are no controllers and no nodes:
+//! nothing collects garbage, no pod runs, and a deleted namespace stays `Terminating`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), berth_control_plane::Error> {
@@ -14,6 +14,7 @@
 //! ```
 
 mod api_server;
+mod audit_log;
 mod binaries;
 mod builder;
 mod control_plane;
@@ -22,7 +23,6 @@ mod environment;
 mod error;
 mod etcd;
 mod guest;
-mod journal;
 mod kubeconfig;
 mod kubectl;
 mod log_file;
@@ -34,10 +34,10 @@ mod service;
 mod spawner;
 mod work_folder;
 
+pub use audit_log::WriteRequest;
 pub use binaries::Binaries;
 pub use control_plane::{ControlPlane, Part};
 pub use daemon::Daemon;
 pub use environment::Environment;
 pub use error::Error;
-pub use journal::WriteRequest;
 pub use refused::{FromRefused, Refused};

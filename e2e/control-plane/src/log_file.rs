@@ -12,7 +12,6 @@ pub(crate) fn tail(path: &Path) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// The last line of a file.
 pub(crate) fn last_line(path: &Path) -> String {
     read(path).lines().next_back().unwrap_or_default().to_owned()
 }

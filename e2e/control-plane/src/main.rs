@@ -57,7 +57,7 @@ async fn up() -> Result<(), Error> {
     watch(control_plane, &mut signals).await
 }
 
-/// Ends the control plane when asked to, or with an error when a part of it ends by itself.
+/// Stops the control plane on a signal, or with an error when a part of it exits by itself.
 async fn watch(mut control_plane: ControlPlane, signals: &mut Signals) -> Result<(), Error> {
     loop {
         tokio::select! {
@@ -103,7 +103,7 @@ fn folders(binaries: &Binaries) -> String {
     folders.join(":")
 }
 
-/// The signals that ask a program to end.
+/// The signals that end a program.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,

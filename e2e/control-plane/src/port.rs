@@ -1,4 +1,4 @@
-//! A loopback port that stays ours.
+//! Reserves a loopback port.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::{Error, FromRefused as _};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
-/// A port on 127.0.0.1 that nobody else gets while this value lives, whether or not a server listens on it.
+/// A port on 127.0.0.1 that no other program gets while this value lives, whether or not a server listens on it.
 ///
 /// A socket is bound to it and never listens, so nothing connects to it. A server of ours may share the port
-/// (`SO_REUSEPORT`); the kernel gives it to no other program, neither on request nor as a free one. Without that, another
-/// program could take the port before the server starts, or while an API server is stopped for a test.
+/// (`SO_REUSEPORT`); the kernel gives it to no other program, neither on request nor as a free one. Without that,
+/// another program could take the port before the server starts, or while an API server is stopped for a test.
 #[derive(Debug)]
 pub(crate) struct ReservedPort {
     number: u16,
@@ -34,7 +34,6 @@ impl ReservedPort {
         self.number
     }
 
-    /// Whether a server listens on it.
     pub(crate) async fn is_served(&self) -> bool {
         let connection = TcpStream::connect((Ipv4Addr::LOCALHOST, self.number));
         timeout(CONNECT_WITHIN, connection).await.is_ok_and(|connection| connection.is_ok())
@@ -50,7 +49,7 @@ mod tests {
         let port = ReservedPort::new().unwrap();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.number()));
         assert!(std::net::TcpListener::bind(address).is_err(), "another program must not get it");
-        assert!(!port.is_served().await, "nobody listens yet");
+        assert!(!port.is_served().await, "no server listens yet");
 
         let server = TcpSocket::new_v4().unwrap();
         server.set_reuseport(true).unwrap();

@@ -1,17 +1,17 @@
-//! Which releases are built, and how releases compare. `go/go.mod` is the only place that names them.
+//! The releases that are built, and how releases compare. Only `go/go.mod` names them.
 
 use std::fmt;
 
 /// The Go module that names kube-apiserver, etcd and kubectl as its tools.
 pub(crate) const GO_MOD: &str = include_str!("../go/go.mod");
 
-/// The checksums of everything the module depends on.
+/// The checksums of all dependencies of the module.
 pub(crate) const GO_SUM: &str = include_str!("../go/go.sum");
 
 /// The releases that `go.mod` requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Release {
-    /// Such as `v1.36.3`; of kubectl, too.
+    /// Such as `v1.36.3`; also the release of kubectl.
     pub(crate) kubernetes: String,
     /// Such as `v3.6.8`.
     pub(crate) etcd: String,
@@ -20,7 +20,7 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// What is built from the module that this crate carries.
+    /// The releases of the module in this crate.
     pub(crate) fn pinned() -> Self {
         Self {
             kubernetes: word_after(GO_MOD, "require k8s.io/kubernetes"),
@@ -30,14 +30,15 @@ impl Release {
     }
 }
 
-/// The name of the folder in the cache: another release has another folder.
+/// The name of the directory in the cache: each release has its own.
 impl fmt::Display for Release {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}-etcd-{}", self.kubernetes, self.etcd)
     }
 }
 
-/// Whether a release is not of an earlier minor version. What cannot be read, such as a development version, will do.
+/// Whether a release is not of an earlier minor version. A version that cannot be parsed, such as a development
+/// version, is accepted.
 pub(crate) fn is_at_least(found: &str, needed: &str) -> bool {
     match (minor(found), minor(needed)) {
         (Some(found), Some(needed)) => found >= needed,

@@ -1,11 +1,11 @@
-//! etcd or kube-apiserver as what it is over its restarts: how it is started is known once, whether it runs may change.
+//! etcd or kube-apiserver across restarts: the command is fixed, the process changes.
 
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::daemon::Daemon;
 
-/// A daemon that can be killed, and started again in the same way.
+/// A daemon that can be killed, and started again with the same command.
 #[derive(Debug)]
 pub(crate) struct Service {
     name: &'static str,
@@ -17,13 +17,13 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// One that does not run yet; its log goes into the folder.
+    /// A daemon that does not run yet; its log goes into the directory.
     pub(crate) fn new(name: &'static str, program: &Path, arguments: Vec<String>, folder: &Path) -> Self {
         let (program, folder) = (program.to_owned(), folder.to_owned());
         Self { name, program, arguments, folder, daemon: None, pid: 0 }
     }
 
-    /// Starts it; one that runs is killed first.
+    /// Starts it; a running one is killed first.
     pub(crate) async fn start(&mut self) -> Result<(), Error> {
         self.kill().await?;
         let daemon = Daemon::start(self.name, &self.program, &self.arguments, &self.folder).await?;
@@ -32,7 +32,7 @@ impl Service {
         Ok(())
     }
 
-    /// Kills it, also while it is paused; nothing happens when it does not run.
+    /// Kills it, also while it is paused; does nothing when it does not run.
     pub(crate) async fn kill(&mut self) -> Result<(), Error> {
         match self.daemon.take() {
             Some(daemon) => daemon.end().await,
@@ -40,17 +40,16 @@ impl Service {
         }
     }
 
-    /// Sends it a signal, if it runs.
     pub(crate) fn signal(&self, signal: &str) -> Result<(), Error> {
         self.daemon.as_ref().map_or(Ok(()), |daemon| daemon.signal(signal))
     }
 
-    /// Whether somebody has started it and nobody has killed it since.
+    /// Whether it was started and not killed since.
     pub(crate) fn is_wanted(&self) -> bool {
         self.daemon.is_some()
     }
 
-    /// An error when it has ended by itself.
+    /// Fails when it has exited by itself.
     pub(crate) fn check(&mut self) -> Result<(), Error> {
         self.daemon.as_mut().map_or(Ok(()), Daemon::check)
     }
@@ -60,7 +59,6 @@ impl Service {
         self.pid
     }
 
-    /// The last lines that it wrote.
     pub(crate) fn log_tail(&self) -> String {
         self.daemon.as_ref().map(Daemon::log_tail).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
 //! Starts processes that end with this one, however this one ends.
 //!
-//! The kernel can send a child a signal when its parent ends (`setpriv --pdeathsig` asks for it). It means the *thread*
-//! that started the child: a child of a test's or a runtime's thread would be killed as soon as that thread ends. So one
-//! thread that lives as long as the process starts all of them.
+//! The kernel can send a child a signal when its parent ends (`setpriv --pdeathsig` asks for it). The parent is the
+//! *thread* that started the child: a child of a test's or a runtime's thread would be killed as soon as that thread
+//! ends. So one thread that lives as long as the process starts all of them.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -16,8 +16,8 @@ struct Order {
     reply: oneshot::Sender<io::Result<Child>>,
 }
 
-/// Runs a program only if the expected parent still lives: the signal is not sent for a parent that ended before it was
-/// asked for. `$0` is the process id of that parent; `exec` keeps the process id and the request.
+/// Runs a program only if the expected parent still lives: the signal is not sent for a parent that ended before the
+/// request. `$0` is the process id of that parent; `exec` keeps the process id and the request.
 const UNLESS_ORPHANED: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
 /// A command for [`spawn`] that runs a program which is killed when this process ends.
@@ -39,7 +39,7 @@ fn spawner() -> &'static mpsc::Sender<Order> {
     static SPAWNER: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
     SPAWNER.get_or_init(|| {
         let (orders, inbox) = mpsc::channel();
-        // When the thread cannot be started, the inbox goes with it, and every order is refused.
+        // When the thread cannot be started, its inbox is dropped, and every order fails.
         drop(thread::Builder::new().name("control-plane-spawner".to_owned()).spawn(move || serve(&inbox)));
         orders
     })
@@ -48,7 +48,7 @@ fn spawner() -> &'static mpsc::Sender<Order> {
 fn serve(inbox: &mpsc::Receiver<Order>) {
     for Order { mut command, reply } in inbox {
         if let Err(Ok(mut child)) = reply.send(command.spawn()) {
-            // Whoever ordered it has gone.
+            // The caller is gone.
             let _ = child.kill().and_then(|()| child.wait());
         }
     }

@@ -1,4 +1,4 @@
-//! The temporary folder of one control plane, and the removal of those that killed processes have left.
+//! The temporary directory of one control plane, and the removal of those that killed processes have left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -12,8 +12,8 @@ use crate::{Error, FromRefused as _};
 const PREFIX: &str = "berth-control-plane-";
 const LOCK: &str = "in-use";
 
-/// A folder that only this user can read. It goes when this value is dropped; a process that is killed leaves it, and the
-/// next one that makes such a folder removes it.
+/// A directory that only this user can read. It is removed when this value is dropped; a killed process leaves it, and
+/// the next one that creates such a directory removes it.
 #[derive(Debug)]
 pub(crate) struct WorkFolder {
     folder: TempDir,
@@ -21,7 +21,7 @@ pub(crate) struct WorkFolder {
 }
 
 impl WorkFolder {
-    /// Makes a folder where temporary files belong (`TMPDIR`, or `/tmp`).
+    /// Creates a directory in the place of temporary files (`TMPDIR`, or `/tmp`).
     pub(crate) fn new() -> Result<Self, Error> {
         Self::new_in(&std::env::temp_dir())
     }
@@ -38,7 +38,7 @@ impl WorkFolder {
         self.folder.path()
     }
 
-    /// Removes the folder, and says so when that fails.
+    /// Removes the directory, and reports an error.
     pub(crate) fn remove(self) -> Result<(), Error> {
         let path = self.folder.path().to_owned();
         self.folder.close().map_err(Error::path("remove", &path))
@@ -51,7 +51,7 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<(), Error> {
     file.and_then(|mut file| file.write_all(content.as_bytes())).map_err(Error::path("write", path))
 }
 
-/// A random text that nobody guesses, for tokens.
+/// A random text for tokens that cannot be guessed.
 pub(crate) fn random_token() -> Result<String, Error> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0_u8; 16];
@@ -59,7 +59,7 @@ pub(crate) fn random_token() -> Result<String, Error> {
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
-/// The lock has its final name only once it is held, so a folder with a free lock is an abandoned one.
+/// The lock gets its final name only once it is held, so a directory with a free lock is an abandoned one.
 fn lock(folder: &Path) -> Result<File, Error> {
     let (making, made) = (folder.join("lock"), folder.join(LOCK));
     let lock = File::create(&making).map_err(Error::path("create", &making))?;
@@ -68,7 +68,7 @@ fn lock(folder: &Path) -> Result<File, Error> {
     Ok(lock)
 }
 
-/// What cannot be read or removed belongs to somebody else, or takes room and does no harm.
+/// A directory that cannot be read or removed belongs to another user, or takes disk space and does no harm.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

@@ -1,4 +1,4 @@
-//! How the programs are built, seen from the command line. A shell script plays Go.
+//! Builds the programs from the command line. A shell script replaces Go.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// Builds three programs, and leaves a line in `$0.builds` for each time it does.
+/// Builds three programs, and writes a line to `$0.builds` each time.
 const GO: &str = r#"
 if [ "$1" = env ]; then echo go1.26.8; exit; fi
 grep -q '^module berth/control-plane$' go.mod && [ -s go.sum ] || exit 9
@@ -19,7 +19,7 @@ sleep 1
 
 const FAILING_GO: &str = r#"[ "$1" = env ] && echo go1.26.8 && exit; echo "no route to the modules" >&2; exit 3"#;
 
-/// A machine with a Go of ours and an empty cache.
+/// A machine with a fake Go and an empty cache.
 struct Machine(TempDir);
 
 impl Machine {
@@ -27,8 +27,8 @@ impl Machine {
         let machine = Self(tempfile::tempdir().unwrap());
         let go = machine.go();
         fs::create_dir(go.parent().unwrap()).unwrap();
-        // Another process writes it: a child that a test beside this one starts at this moment could inherit the open
-        // file, and a program that is open for writing cannot be run.
+        // Another process writes it: a child that a concurrent test starts at this moment could inherit the open file,
+        // and a program that is open for writing cannot be run.
         let source = machine.0.path().join("go.script");
         fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
         assert!(Command::new("install").arg(&source).arg(&go).status().unwrap().success());
@@ -69,10 +69,10 @@ fn two_processes_that_need_the_programs_at_once_build_them_once() {
     let outputs = [machine.start("build"), machine.start("build")].map(|child| child.wait_with_output().unwrap());
     assert!(outputs.iter().all(|output| output.status.success()), "{outputs:?}");
     assert_eq!(fs::read_to_string(machine.0.path().join("bin/go.builds")).unwrap(), "built\n");
-    assert!(!abandoned.exists(), "what a killed builder has left goes");
-    let told = outputs.map(|output| text(&output.stderr).to_owned()).join("\n");
+    assert!(!abandoned.exists(), "the directory of a killed builder is removed");
+    let reported = outputs.map(|output| text(&output.stderr).to_owned()).join("\n");
     for sign in ["building kube-apiserver", "done in 1 s", "waiting for another process"] {
-        assert!(told.contains(sign), "{sign} is not in: {told}");
+        assert!(reported.contains(sign), "{sign} is not in: {reported}");
     }
 
     let folder = machine.run("path").stdout;
@@ -94,8 +94,8 @@ fn a_failed_build_shows_the_end_of_its_output_and_leaves_nothing() {
     let machine = Machine::with_go(FAILING_GO);
     let output = machine.run("build");
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
-    assert!(told.ends_with("no route to the modules") && told.contains("exit status: 3"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(reported.ends_with("no route to the modules") && reported.contains("exit status: 3"), "{reported}");
     let left: Vec<_> = fs::read_dir(machine.cache()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"]);
 }
@@ -106,6 +106,6 @@ fn without_go_there_is_one_line_on_how_to_get_it() {
     fs::remove_file(machine.go()).unwrap();
     let output = machine.run("build");
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
-    assert!(told.contains("make setup") && told.lines().count() == 1, "{told}");
+    let reported = text(&output.stderr);
+    assert!(reported.contains("make setup") && reported.lines().count() == 1, "{reported}");
 }

@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver end with the process that started them, even when that is killed and can do nothing about it.
+//! etcd and kube-apiserver end with the process that started them, even when that is killed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::fs;
@@ -12,7 +12,7 @@ use berth_control_plane::ControlPlane;
 
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// `berth-control-plane up` in a process of its own.
+/// `berth-control-plane up` in its own process.
 struct Up {
     process: Child,
     pids: Vec<u32>,
@@ -43,7 +43,7 @@ fn pids(line: &str) -> Vec<u32> {
 }
 
 fn lives(pid: u32) -> bool {
-    // A zombie is dead, even where nobody collects it.
+    // A zombie is dead, even where no parent collects it.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
 }

@@ -1,4 +1,4 @@
-//! Where the programs come from, and what is said when they are missing.
+//! Where the programs are found, and the messages when they are missing.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const NEW_API_SERVER: &str = "echo Kubernetes v1.36.0";
 const OLD_API_SERVER: &str = "echo Kubernetes v1.30.2";
 
-/// A machine with nothing on it but an empty cache and an empty folder on the `PATH`.
+/// A machine with only an empty cache and an empty directory on the `PATH`.
 struct Machine {
     folder: TempDir,
     environment: Environment,
@@ -48,7 +48,7 @@ impl Machine {
     }
 }
 
-/// Another process writes the program: a child that a test beside this one starts at this moment could inherit the open
+/// Another process writes the program: a child that a concurrent test starts at this moment could inherit the open
 /// file, and a program that is open for writing cannot be run.
 fn write_program(folder: &Path, name: &str, script: &str) {
     fs::create_dir_all(folder).unwrap();
@@ -59,7 +59,7 @@ fn write_program(folder: &Path, name: &str, script: &str) {
 }
 
 #[tokio::test]
-async fn without_programs_and_without_go_the_text_says_how_to_get_them() {
+async fn without_programs_and_without_go_the_text_reports_how_to_get_them() {
     let machine = Machine::new();
     assert_eq!(Binaries::find(&machine.environment).await.unwrap(), None);
     let text = machine.refusal().await.to_string();

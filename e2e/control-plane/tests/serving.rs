@@ -1,4 +1,5 @@
-//! A control plane serves what its users rely on: the admin, service accounts under RBAC, neighbours, and outages.
+//! The features of a control plane that its users rely on: the admin, service accounts under RBAC, neighbours, and
+//! outages.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::path::Path;
@@ -24,7 +25,7 @@ async fn it_starts_and_serves_the_admin() {
 
     let folder = control_plane.kubeconfig().parent().unwrap().to_owned();
     control_plane.stop().await.unwrap();
-    assert!(!folder.exists(), "the data goes, too");
+    assert!(!folder.exists(), "the data is removed, too");
 }
 
 #[tokio::test]
@@ -63,7 +64,7 @@ async fn a_service_account_may_do_only_what_rbac_grants() {
     let control_plane = ControlPlane::start().await.unwrap();
     let reader = control_plane.service_account("harbour", "reader").await.unwrap();
     let again = control_plane.service_account("harbour", "reader").await.unwrap();
-    assert_eq!(reader, again, "what exists is taken as it is");
+    assert_eq!(reader, again, "existing objects are kept");
 
     assert!(!can_list_secrets(&control_plane, &reader).await);
     for grant in [
@@ -72,7 +73,7 @@ async fn a_service_account_may_do_only_what_rbac_grants() {
     ] {
         control_plane.run_kubectl(&grant, None).await.unwrap();
     }
-    // The authorizer reads roles from a watch, a moment after they are written.
+    // The authorizer watches roles, and sees them a moment after they are written.
     let granted = async {
         while !can_list_secrets(&control_plane, &reader).await {
             sleep(Duration::from_millis(50)).await;
@@ -118,7 +119,7 @@ async fn a_killed_etcd_comes_back_with_everything_that_was_acknowledged() {
     let mut control_plane = ControlPlane::start().await.unwrap();
     let (url, pid) = (control_plane.etcd_url(), control_plane.etcd_pid());
     control_plane.run_kubectl(&["create", "namespace", "kept"], None).await.unwrap();
-    // At once, and while it is paused: a kill asks nobody.
+    // Immediately, and also while it is paused.
     control_plane.pause(Part::Etcd).unwrap();
     control_plane.kill(Part::Etcd).await.unwrap();
     control_plane.check().unwrap();
@@ -147,7 +148,7 @@ async fn etcd_may_be_started_again_before_the_api_server() {
 }
 
 #[tokio::test]
-async fn a_paused_part_answers_nobody_and_goes_on_where_it_was() {
+async fn a_paused_part_answers_no_client_and_goes_on_where_it_was() {
     let control_plane = ControlPlane::start().await.unwrap();
     for part in [Part::ApiServer, Part::Etcd] {
         control_plane.pause(part).unwrap();
@@ -192,11 +193,12 @@ async fn the_journal_tells_who_has_written_what_also_after_a_restart() {
     assert!(control_plane.run_kubectl(&["create", "namespace", "first"], None).await.is_err());
     control_plane.restart_api_server().await.unwrap();
     control_plane.run_kubectl(&["delete", "namespace", "first", "--wait=false"], None).await.unwrap();
-    let journal = control_plane.journal().unwrap();
-    let ours: Vec<_> = journal.iter().filter(|write| write.user_agent.starts_with("kubectl")).collect();
-    let told: Vec<_> = ours.iter().map(|w| (w.verb.as_str(), w.resource.as_str(), w.name.as_str(), w.code)).collect();
+    let audit_log = control_plane.write_requests().unwrap();
+    let ours: Vec<_> = audit_log.iter().filter(|write| write.user_agent.starts_with("kubectl")).collect();
+    let reported: Vec<_> =
+        ours.iter().map(|w| (w.verb.as_str(), w.resource.as_str(), w.name.as_str(), w.code)).collect();
     let expected = [("create", 201), ("create", 409), ("delete", 200)];
-    assert_eq!(told, expected.map(|(verb, code)| (verb, "namespaces", "first", code)), "{journal:#?}");
+    assert_eq!(reported, expected.map(|(verb, code)| (verb, "namespaces", "first", code)), "{audit_log:#?}");
     assert!(ours.iter().all(|write| write.received <= write.answered && write.succeeded() == (write.code < 300)));
-    assert!(ours.is_sorted_by(|one, next| one.answered < next.received), "{journal:#?}");
+    assert!(ours.is_sorted_by(|one, next| one.answered < next.received), "{audit_log:#?}");
 }

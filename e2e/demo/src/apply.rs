@@ -1,4 +1,4 @@
-//! Brings objects of any kind into the cluster, status included: the API server drops the status from what is created,
+//! Applies objects of any kind to the cluster, including their status: the API server drops the status of a new object,
 //! so it is written to `/status` afterwards, as the owner of such an object would do.
 
 use std::collections::HashMap;
@@ -11,22 +11,21 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 
-/// Who owns the fields that the demonstration writes.
+/// The field manager of the demonstration.
 pub const FIELD_MANAGER: &str = "berth-demo";
 
-/// Applies objects, and remembers how their kinds are served.
+/// Applies objects, and caches the API resources of their kinds.
 pub struct Applier {
     client: Client,
     kinds: HashMap<GroupVersionKind, (ApiResource, Scope)>,
 }
 
 impl Applier {
-    /// Knows no kind yet.
     pub fn new(client: Client) -> Self {
         Self { client, kinds: HashMap::new() }
     }
 
-    /// Creates an object, or changes it to what is given.
+    /// Creates an object, or changes it to the given one.
     pub async fn apply(&mut self, object: &DynamicObject) -> Result<(), Error> {
         let name = object.name_any();
         let kind = object.types.as_ref().map(|types| types.kind.clone()).unwrap_or_default();

@@ -14,7 +14,7 @@ pub struct Arguments {
     /// Write the end state to the committed file instead of comparing it.
     #[arg(long, requires = "once")]
     pub update: bool,
-    /// How many clusters there are. With two, one has the objects of zone eu-demo-1b, and goes away for a while.
+    /// The number of clusters. With two, one has the objects of zone eu-demo-1b, and is stopped for a while.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub clusters: u8,
     /// The folder that holds `rbac` and `samples`.
@@ -53,7 +53,7 @@ impl Arguments {
         self.clusters > 1
     }
 
-    /// What becomes of them.
+    /// The expected end state.
     pub fn end_state(&self) -> PathBuf {
         self.config.join(if self.has_remote() { "samples/end-state-clusters.yaml" } else { "samples/end-state.yaml" })
     }

@@ -1,4 +1,4 @@
-//! Asks the scheduler API what Nova would ask, as a dry run: where a VM of a project with a commitment would start.
+//! Sends a request of Nova to the scheduler API, as a dry run: where a VM of a project with a commitment would start.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::probe;
 const PATH: &str = "/scheduler/nova/external";
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the scheduler answers when the request has the option `explain`.
+/// The answer of the scheduler to a request with the option `explain`.
 #[derive(Debug, Deserialize)]
 pub struct Answer {
     hosts: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Answer {
     filtered: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Sends the request in the file. No host at all is an error: the sample has room.
+/// Sends the request in the file. An empty answer is an error: the sample has free capacity.
 pub async fn ask(scheduler: SocketAddr, request: &Path) -> Result<Answer, Error> {
     let body = fs::read_to_string(request).map_err(Error::file("read", request))?;
     let failed = |answer: String| Error::Request { path: request.to_owned(), answer };

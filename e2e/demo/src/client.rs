@@ -1,4 +1,4 @@
-//! The way to the control plane, as its administrator.
+//! The client of the control plane's administrator.
 
 use std::path::Path;
 

@@ -15,11 +15,11 @@ const OF_ZONES: [&str; 4] = [
     "cortex.cloud/v1alpha1/FlavorGroupCapacity",
     "kvm.cloud.sap/v1/Hypervisor",
 ];
-/// All of them: that home takes the others than the remote's is meant.
+/// All zones: home takes those that the remote does not have.
 const ZONES: [&str; 3] = ["eu-demo-1a", "eu-demo-1b", "eu-demo-1c"];
 const FLAVOR_GROUPS: &str = "cortex.cloud/v1alpha1/Knowledge";
 
-/// Writes it next to the kubeconfig of home; gives its path.
+/// Writes it next to the kubeconfig of home; returns its path.
 pub fn write(kubeconfig: &Path, url: &str, root_certificate: &str) -> Result<PathBuf, Error> {
     let path = kubeconfig.with_file_name("conf.json");
     fs::write(&path, format!("{:#}\n", with_remote(url, root_certificate))).map_err(Error::file("write", &path))?;

@@ -1,5 +1,5 @@
-//! Installs the CRDs, and waits until the API server serves them, watches included: for a moment after it has taken a CRD
-//! it answers 404, and then refuses watches because its cache is still empty.
+//! Installs the CRDs, and waits until the API server serves them, including watches: for a moment after it has accepted
+//! a CRD it answers 404, and then refuses watches because its cache is still empty.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::error::Error;
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
-/// Installs the CRDs of all kinds; gives how many there are.
+/// Installs the CRDs of all kinds; returns their number.
 pub async fn install(client: &Client) -> Result<usize, Error> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let crds = berth_crds::generate::all();
@@ -40,7 +40,7 @@ async fn wait_until_served(
 }
 
 async fn served(client: &Client, api: &Api<CustomResourceDefinition>, crd: &CustomResourceDefinition) {
-    // An error is no answer: the list below asks again.
+    // An error is inconclusive: the list below asks again.
     let _ = await_condition(api.clone(), &crd.name_any(), conditions::is_crd_established()).await;
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource(crd));
     // A list that may be old is answered from the cache that watches need.

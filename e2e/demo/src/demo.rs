@@ -1,4 +1,4 @@
-//! The demonstration: what happens in which order, and when it goes on.
+//! The steps of the demonstration, and when it continues.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,16 +25,16 @@ use crate::{asking, end_state, expectation, hints, invariants, steady};
 const QUIET: Duration = Duration::from_secs(1);
 /// How long a commitment may take until then.
 const STEADY_WITHIN: Duration = Duration::from_secs(60);
-/// How often is looked whether everything still runs, and whether it is quiet.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often it is checked whether everything runs and is quiet.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// All that is needed from files, looked for before anything is started.
+/// All data from files, read before anything is started.
 struct Script {
     operator: PathBuf,
     rbac: Vec<File>,
     cloud: Vec<File>,
     samples: Vec<Sample>,
-    /// What comes after the samples, when there are two clusters.
+    /// The steps after the samples, when there are two clusters.
     outage: Option<Story>,
     labels: Labels,
 }
@@ -66,10 +66,10 @@ pub async fn run(arguments: &Arguments, screen: &mut Screen, processes: &mut Pro
     }
     stage.ask(arguments).await?;
     if let Some(story) = &script.outage {
-        story.tell(&mut stage, &mut sites).await?;
+        story.show(&mut stage, &mut sites).await?;
     }
     if arguments.once {
-        return stage.judge(arguments, &sites, begin).await;
+        return stage.check_end_state(arguments, &sites, begin).await;
     }
     stage.go_on().await
 }
@@ -98,12 +98,11 @@ async fn prepare(
     processes.start_operator(&script.operator).await?;
     screen.done("operator: ready, as service account berth-system/berth", begin);
     if let Some(log) = processes.operator().map(Operator::log) {
-        screen.say(&format!("  its log: {}\n", log.display()));
+        screen.print(&format!("  its log: {}\n", log.display()));
     }
     Ok(sites)
 }
 
-/// Starts the control planes.
 async fn start(arguments: &Arguments, screen: &mut Screen, processes: &mut Processes) -> Result<Sites, Error> {
     let begin = Instant::now();
     let home = Site::new(client(processes.start_home().await?).await?);
@@ -117,18 +116,16 @@ async fn start(arguments: &Arguments, screen: &mut Screen, processes: &mut Proce
     Ok(Sites { home, remote: Some(remote) })
 }
 
-/// The running cloud and those who watch it.
+/// The running cloud and its watches.
 pub struct Stage<'a> {
     world: World,
     labels: &'a Labels,
-    /// What people see.
     pub screen: &'a mut Screen,
-    /// What can be stopped and started.
     pub processes: &'a mut Processes,
 }
 
 impl Stage<'_> {
-    /// Applies a commitment, and waits until it has come to rest.
+    /// Applies a commitment, and waits until it has settled.
     pub async fn commit(&mut self, sample: &Sample, sites: &mut Sites) -> Result<(), Error> {
         let begin = Instant::now();
         sites.apply(&sample.object).await?;
@@ -140,7 +137,6 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Asks the scheduler as Nova would.
     async fn ask(&mut self, arguments: &Arguments) -> Result<(), Error> {
         let begin = Instant::now();
         if let Some(scheduler) = self.processes.operator().map(Operator::scheduler) {
@@ -150,12 +146,11 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// What there is now.
     pub fn snapshot(&self) -> Snapshot {
         self.world.snapshot()
     }
 
-    /// Shows the table for a moment; an error when what is waited for takes too long.
+    /// Shows the table for a moment; fails when the awaited state takes too long.
     pub async fn wait(&mut self, since: Instant, within: Duration, commitment: &str, why: &str) -> Result<(), Error> {
         if since.elapsed() <= within {
             return self.watch().await;
@@ -164,13 +159,13 @@ impl Stage<'_> {
         Err(Error::NotSteady { commitment, seconds: within.as_secs(), why, log: self.processes.log_tail() })
     }
 
-    /// An error unless everything that was there before has the same version as before.
+    /// Fails unless every earlier object still has the same version.
     pub fn left_alone(&mut self, before: &Versions, after: &Versions) -> Result<(), Error> {
         let touched = outage::touched(before, after);
         if !touched.is_empty() {
             return Err(Error::Touched(touched));
         }
-        self.screen.say(&format!("✓ {} objects of cluster {REMOTE_ZONE} were left alone all the time", before.len()));
+        self.screen.print(&format!("✓ {} objects of cluster {REMOTE_ZONE} were left alone all the time", before.len()));
         Ok(())
     }
 
@@ -193,38 +188,38 @@ impl Stage<'_> {
         tokio::select! {
             () = self.world.changed() => {}
             () = self.screen.resized() => {}
-            () = sleep(LOOK_EVERY) => {}
+            () = sleep(POLL_INTERVAL) => {}
         }
         Ok(())
     }
 
-    /// Compares the end state with the committed one, or writes that anew.
-    async fn judge(&mut self, arguments: &Arguments, sites: &Sites, begin: Instant) -> Result<(), Error> {
+    /// Compares the end state with the committed one, or updates that.
+    async fn check_end_state(&mut self, arguments: &Arguments, sites: &Sites, begin: Instant) -> Result<(), Error> {
         let path = arguments.end_state();
         let home = end_state::read(&sites.home.client, self.labels).await?;
         invariants::check(&home)?;
         let outcome = match &sites.remote {
-            None => expectation::judge(&home, &path, arguments.update)?,
+            None => expectation::compare(&home, &path, arguments.update)?,
             Some(remote) => {
                 let remote = end_state::read(&remote.client, self.labels).await?;
                 invariants::check(&remote)?;
-                expectation::judge(&BTreeMap::from([("home", home), (REMOTE_ZONE, remote)]), &path, arguments.update)?
+                expectation::compare(&BTreeMap::from([("home", home), (REMOTE_ZONE, remote)]), &path, arguments.update)?
             }
         };
         self.screen.done(&format!("the end state is sound, and {outcome} {}", path.display()), begin);
         Ok(())
     }
 
-    /// Says what to try, and shows what comes of it.
+    /// Prints commands to try, and shows their effects.
     async fn go_on(&mut self) -> Result<(), Error> {
         let snapshot = self.world.snapshot();
         let propose = |places: hints::Places<'_>| {
-            // What is proposed is done at home.
+            // The proposed commands are for home.
             let home = if places.remote.is_some() { snapshot.without_zone(REMOTE_ZONE) } else { snapshot };
             hints::text(&home, self.labels, places)
         };
         let text = self.processes.places(propose);
-        self.screen.say(&text.unwrap_or_default());
+        self.screen.print(&text.unwrap_or_default());
         loop {
             self.watch().await?;
         }

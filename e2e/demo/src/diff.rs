@@ -1,11 +1,11 @@
-//! The difference between two texts, line by line, for people.
+//! A line diff of two texts, for display.
 
 use similar::TextDiff;
 
-/// Lines around a difference that are shown with it.
+/// The context lines around a difference.
 const CONTEXT: usize = 3;
 
-/// Lines that are only in `expected` begin with `-`, those only in `found` with `+`, and some around them with a blank.
+/// Lines that are only in `expected` begin with `-`, those only in `found` with `+`, and context lines with a blank.
 pub fn lines(expected: &str, found: &str) -> String {
     TextDiff::from_lines(expected, found).unified_diff().context_radius(CONTEXT).missing_newline_hint(false).to_string()
 }

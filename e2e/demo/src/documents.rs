@@ -1,4 +1,4 @@
-//! Objects in YAML files, as a person writes them: several documents per file, status included.
+//! Objects in YAML files, as users write them: several documents per file, including their status.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,17 @@ use crate::error::Error;
 /// A file with its objects.
 #[derive(Debug)]
 pub struct File {
-    /// Where it is.
     pub path: PathBuf,
-    /// Its objects, in order.
     pub objects: Vec<DynamicObject>,
 }
 
 impl File {
-    /// The name without the extension.
     pub fn stem(&self) -> String {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
 
-/// All `.yaml` files of a folder, by name.
+/// All `.yaml` files of a directory, by name.
 pub fn folder(folder: &Path) -> Result<Vec<File>, Error> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let entries = entries.map_err(Error::file("read", folder))?;
@@ -88,7 +85,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_named_by_file_and_document() {
         let error = parsed("apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\nkind: A\nmetadata: {}\n").unwrap_err();
-        assert!(error.starts_with("hosts.yaml: document 2 needs apiVersion, kind and metadata.name: "), "{error}");
+        assert!(error.starts_with("hosts.yaml: object 2 needs apiVersion, kind and metadata.name: "), "{error}");
         let error = parsed("apiVersion: v1\nkind: A\nmetadata: {}\n").unwrap_err();
         assert!(error.ends_with("metadata.name is missing"), "{error}");
         assert!(parsed("a: [").unwrap_err().starts_with("hosts.yaml is not valid YAML: "));

@@ -1,4 +1,4 @@
-//! What has become of the whole cloud, without what differs from run to run: times, uids, versions, request ids.
+//! The end state of the whole cloud, without what differs from run to run: times, uids, versions, request ids.
 
 use std::collections::BTreeMap;
 
@@ -17,42 +17,29 @@ use crate::samples::Labels;
 /// Commitments, slots and hosts, each by name.
 #[derive(Debug, Serialize)]
 pub struct EndState {
-    /// The commitments.
     pub commitments: Vec<Commitment>,
-    /// The slots.
     pub slots: Vec<Slot>,
-    /// The hosts.
     pub hosts: Vec<Host>,
 }
 
-/// A commitment and what became of it.
+/// A commitment and its outcome.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Commitment {
-    /// The name of its file.
     pub label: String,
-    /// Its UUID, with which its slots name it.
+    /// The UUID, by which its slots refer to it.
     pub uuid: String,
-    /// `spec.availabilityZone`.
     pub zone: String,
-    /// `spec.flavorGroupName`.
     pub group: String,
-    /// `spec.state`.
     pub state: String,
-    /// `spec.resourceType`.
     pub resource: String,
-    /// `spec.amount`.
     pub amount: String,
-    /// The same in bytes, when it is to have slots.
+    /// The same in bytes, when the commitment should have slots.
     #[serde(skip)]
     pub wanted: i64,
-    /// `status.acceptedSpec.amount`.
     pub accepted_amount: Option<String>,
-    /// The Ready condition.
-    pub ready: Option<Said>,
-    /// `status.statusSummary` without the time that is left.
+    pub ready: Option<ReadyState>,
     pub summary: String,
-    /// `metadata.finalizers`.
     pub finalizers: Vec<String>,
 }
 
@@ -60,73 +47,53 @@ pub struct Commitment {
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Slot {
-    /// The name of the object.
     pub name: String,
-    /// `metadata.labels`.
     pub labels: BTreeMap<String, String>,
-    /// UUID of its commitment.
     pub commitment: String,
-    /// Its zone.
     pub zone: String,
-    /// Project of the commitment.
     pub project: String,
-    /// Flavor group of the commitment.
     pub group: String,
-    /// The flavor that gives it its shape.
     pub flavor: String,
-    /// Its size.
     pub size: Amounts,
-    /// The host that it is to be on.
+    /// The host where it should be.
     pub target_host: Option<String>,
-    /// The host that it is in force on.
+    /// The host where it is ready.
     pub host: Option<String>,
     /// The generation of the commitment that it was written for.
     pub parent_generation: Option<i64>,
-    /// The one that has been processed.
     pub observed_parent_generation: Option<i64>,
-    /// The Ready condition.
-    pub ready: Option<Said>,
+    pub ready: Option<ReadyState>,
 }
 
-/// A host, with sums that are made here.
+/// A host, with sums that are computed here.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Host {
-    /// The name of the object.
     pub name: String,
-    /// Its zone.
     pub zone: String,
-    /// What it has, over-commitment included.
     pub capacity: Amounts,
-    /// What its VMs use.
     pub used_by_vms: Amounts,
-    /// What slots hold there.
     pub held_by_slots: Amounts,
-    /// What is left.
     pub free: Amounts,
-    /// The slots.
     pub slots: Vec<String>,
 }
 
 /// A condition without its times; written in one line.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct ReadyState {
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// One word.
     pub reason: String,
-    /// The rest.
     pub message: String,
 }
 
-impl Serialize for Said {
+impl Serialize for ReadyState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { status, reason, message } = self;
         serializer.collect_str(&format_args!("{status}, {reason}: {message}"))
     }
 }
 
-/// Reads everything from the API server.
 pub async fn read(client: &Client, labels: &Labels) -> Result<EndState, Error> {
     let (commitments, slots, hosts) =
         tokio::try_join!(list::<CommittedResource>(client), list::<Reservation>(client), list::<Hypervisor>(client))?;
@@ -174,13 +141,13 @@ fn commitment(object: &CommittedResource, labels: &Labels) -> Result<Commitment,
         resource: spec.resource_type.to_string(),
         amount: spec.amount.to_string(),
         accepted_amount: status.accepted_spec.map(|accepted| accepted.amount.to_string()),
-        ready: said(&status.conditions),
+        ready: ready_state(&status.conditions),
         summary: timeless(&status.status_summary.unwrap_or_default()),
         finalizers: object.finalizers().to_vec(),
     })
 }
 
-/// The summary without the part that says how much time is left.
+/// The summary without the remaining time.
 fn timeless(summary: &str) -> String {
     const BETWEEN: &str = " · ";
     let parts: Vec<_> = summary.split(BETWEEN).filter(|part| !part.starts_with("exp in ")).collect();
@@ -205,11 +172,11 @@ fn slot(object: &Reservation) -> Result<Slot, Error> {
         host: status.host,
         parent_generation: data.parent_generation,
         observed_parent_generation: outcome.observed_parent_generation,
-        ready: said(&status.conditions),
+        ready: ready_state(&status.conditions),
     })
 }
 
-/// A slot on its way from one host to another is held on both.
+/// A slot on its way from one host to another is counted on both.
 fn host(object: &Hypervisor, slots: &[Slot]) -> Result<Host, Error> {
     let name = object.name_any();
     let status = object.status.clone().unwrap_or_default();
@@ -231,15 +198,15 @@ fn host(object: &Hypervisor, slots: &[Slot]) -> Result<Host, Error> {
     })
 }
 
-/// A key by which slot 9 comes before slot 10.
+/// A sort key by which slot 9 comes before slot 10.
 fn numbered(name: &str) -> (String, Option<u64>) {
     let (commitment, number) = name.rsplit_once('-').unwrap_or((name, ""));
     (commitment.to_owned(), number.parse().ok())
 }
 
-fn said(conditions: &[Condition]) -> Option<Said> {
+fn ready_state(conditions: &[Condition]) -> Option<ReadyState> {
     let Condition { status, reason, message, .. } = conditions::ready(conditions)?.clone();
-    Some(Said { status, reason, message })
+    Some(ReadyState { status, reason, message })
 }
 
 fn amounts(object: &str, field: &'static str, map: &BTreeMap<String, Quantity>) -> Result<Amounts, Error> {

@@ -1,4 +1,4 @@
-//! The committed end state: compared with what was found, or written anew.
+//! The committed end state: compared with the actual one, or updated.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,17 @@ const HEAD: &str = "\
 # end state with this file, or with the one for CLUSTERS=2; together with UPDATE=1 it is written anew.
 ";
 
-/// Compares, or writes the file; gives what the state then is to the file.
-pub fn judge(state: &impl Serialize, path: &Path, update: bool) -> Result<&'static str, Error> {
-    if update { self::update(state, path).map(|()| "written to") } else { compare(state, path).map(|()| "that of") }
+/// Compares, or writes the file; returns which of the two.
+pub fn compare(state: &impl Serialize, path: &Path, update: bool) -> Result<&'static str, Error> {
+    if update {
+        self::update(state, path).map(|()| "written to")
+    } else {
+        compare_with(state, path).map(|()| "that of")
+    }
 }
 
-/// An error with the difference, if there is one.
-fn compare(state: &impl Serialize, path: &Path) -> Result<(), Error> {
+/// Fails with the difference, if there is one.
+fn compare_with(state: &impl Serialize, path: &Path) -> Result<(), Error> {
     let expected = fs::read_to_string(path).map_err(Error::file("read", path))?;
     let found = text(state)?;
     if expected == found {
@@ -29,14 +33,13 @@ fn compare(state: &impl Serialize, path: &Path) -> Result<(), Error> {
     Err(Error::Different { path: path.to_owned(), diff: diff::lines(&expected, &found) })
 }
 
-/// Makes what was found the expectation.
 fn update(state: &impl Serialize, path: &Path) -> Result<(), Error> {
     fs::write(path, text(state)?).map_err(Error::file("write", path))
 }
 
 fn text(state: &impl Serialize) -> Result<String, Error> {
     let mut options = SerializerOptions::default();
-    // One line per value, so that the difference of two files reads well.
+    // One line per value, so that a diff of two files is readable.
     options.prefer_block_scalars = false;
     let mut text = HEAD.to_owned();
     serde_saphyr::to_fmt_writer_with_options(&mut text, state, options)
@@ -60,14 +63,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("end-state.yaml");
         update(&state(4), &path).unwrap();
-        compare(&state(4), &path).unwrap();
-        let error = compare(&state(5), &path).unwrap_err().to_string();
+        compare_with(&state(4), &path).unwrap();
+        let error = compare_with(&state(5), &path).unwrap_err().to_string();
         assert!(error.contains("-  free: memory 1Gi, cpu 4\n+  free: memory 1Gi, cpu 5\n"), "{error}");
     }
 
     #[test]
     fn a_missing_expectation_is_named() {
-        let error = compare(&state(4), Path::new("missing.yaml")).unwrap_err().to_string();
+        let error = compare_with(&state(4), Path::new("missing.yaml")).unwrap_err().to_string();
         assert!(error.starts_with("cannot read missing.yaml: "), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a person may try when the cloud is steady: commands that can be copied as they are.
+//! Commands that a user may try when the cloud is steady, ready to be copied.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,28 +11,21 @@ use crate::samples::Labels;
 use crate::sites::REMOTE_ZONE;
 use crate::snapshot::{Snapshot, is_accepted};
 
-/// Where things are.
+/// The kubeconfigs and addresses of the demonstration.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'a> {
-    /// The kubeconfig of the administrator.
     pub kubeconfig: &'a Path,
-    /// That of the other cluster, if there is one.
+    /// The kubeconfig of the other cluster, if there is one.
     pub remote: Option<&'a Path>,
-    /// The folder of kubectl.
     pub kubectl: &'a Path,
-    /// The folder of `berth`.
     pub berth: &'a Path,
-    /// The log of the operator.
     pub log: &'a Path,
-    /// The address of its metrics.
     pub metrics: &'a str,
-    /// The address of its scheduler API.
     pub scheduler: &'a str,
 }
 
-/// The whole text.
 pub fn text(snapshot: &Snapshot, labels: &Labels, places: Places<'_>) -> String {
-    let mut parts = vec![look(places)];
+    let mut parts = vec![list_commands(places)];
     let waiting = waiting(snapshot);
     let grown = accepted(snapshot).filter(|one| !competes(one, waiting)).min_by_key(|one| label(one, labels));
     parts.extend(grown.and_then(|one| grow(one, labels)));
@@ -41,7 +34,7 @@ pub fn text(snapshot: &Snapshot, labels: &Labels, places: Places<'_>) -> String 
     format!("\nAll is steady. To try, in another terminal:\n\n{}\n\nCtrl-C ends everything.\n", parts.join("\n\n"))
 }
 
-fn look(Places { kubeconfig, remote, kubectl, berth, log, metrics, scheduler }: Places<'_>) -> String {
+fn list_commands(Places { kubeconfig, remote, kubectl, berth, log, metrics, scheduler }: Places<'_>) -> String {
     let other = |path: &Path| {
         let path = path.display();
         format!("\n  kubectl --kubeconfig={path} get committedresources,reservations,hypervisors # {REMOTE_ZONE}")
@@ -78,7 +71,7 @@ fn grow(commitment: &CommittedResource, labels: &Labels) -> Option<String> {
 
 fn delete(commitment: &CommittedResource, waiting: Option<&CommittedResource>, labels: &Labels) -> String {
     let next = waiting.filter(|_| competes(commitment, waiting)).map(|waiting| label(waiting, labels));
-    let next = next.map(|next| format!(", and {next} takes the room")).unwrap_or_default();
+    let next = next.map(|next| format!(", and {next} takes the capacity")).unwrap_or_default();
     format!(
         "  # delete {}: its slots go first{next}\n  kubectl delete committedresource {}",
         label(commitment, labels),
@@ -105,13 +98,12 @@ fn waiting(snapshot: &Snapshot) -> Option<&CommittedResource> {
     all.find(|commitment| !is_accepted(commitment) && snapshot.slots_of(commitment).next().is_some())
 }
 
-/// Whether they want the same hosts.
 fn competes(commitment: &CommittedResource, waiting: Option<&CommittedResource>) -> bool {
     let wants = |one: &CommittedResource| (one.spec.availability_zone.clone(), one.spec.flavor_group_name.clone());
     waiting.is_some_and(|waiting| wants(waiting) == wants(commitment))
 }
 
-/// The one whose room helps a waiting commitment most, otherwise any that is not proposed for something else.
+/// The commitment whose capacity helps a waiting one most, otherwise any that no other proposal uses.
 fn deleted<'a>(
     snapshot: &'a Snapshot,
     waiting: Option<&CommittedResource>,
@@ -122,7 +114,7 @@ fn deleted<'a>(
     others.max_by_key(|one| (competes(one, waiting), snapshot.slots_of(one).count()))
 }
 
-/// The host with the most slots, where its loss does not leave slots without a host.
+/// The host with the most slots, whose loss does not leave slots without a host.
 fn busiest_host(snapshot: &Snapshot, waiting: Option<&CommittedResource>) -> Option<String> {
     let mut slots: BTreeMap<&str, usize> = BTreeMap::new();
     for commitment in accepted(snapshot).filter(|one| !competes(one, waiting)) {
@@ -163,7 +155,7 @@ mod tests {
         for expected in [
             "grow 01-one from 480Gi to 960Gi",
             "kubectl patch committedresource commitment-one --type merge --patch '{\"spec\":{\"amount\":\"960Gi\"}}'",
-            "delete commitment-rival: its slots go first, and commitment-short takes the room",
+            "delete commitment-rival: its slots go first, and commitment-short takes the capacity",
             "kubectl delete committedresource commitment-rival",
             "kubectl delete hypervisor h1",
         ] {

@@ -1,20 +1,20 @@
-//! What must hold at rest, whatever the end state is expected to be.
+//! The invariants at rest, whatever the expected end state is.
 
 use berth_crds::labels::RELEASE_SLOTS;
 
-use crate::end_state::{Commitment, EndState, Host, Said, Slot};
+use crate::end_state::{Commitment, EndState, Host, ReadyState, Slot};
 use crate::error::Error;
 use crate::quantity::binary;
 
-/// All laws that the end state breaks, in words.
+/// The texts of all violated invariants of the end state.
 pub fn check(state: &EndState) -> Result<(), Error> {
-    let mut broken = Vec::new();
-    broken.extend(state.hosts.iter().filter_map(overbooked));
-    broken.extend(state.commitments.iter().filter_map(|one| wrong_slots(one, &state.slots)));
-    broken.extend(state.commitments.iter().filter_map(|one| unguarded(one, &state.slots)));
-    broken.extend(state.slots.iter().filter_map(|slot| misplaced(slot, &state.hosts)));
-    broken.extend(state.slots.iter().filter_map(|slot| orphaned(slot, &state.commitments)));
-    if broken.is_empty() { Ok(()) } else { Err(Error::Broken(broken)) }
+    let mut violations = Vec::new();
+    violations.extend(state.hosts.iter().filter_map(overbooked));
+    violations.extend(state.commitments.iter().filter_map(|one| wrong_slots(one, &state.slots)));
+    violations.extend(state.commitments.iter().filter_map(|one| unguarded(one, &state.slots)));
+    violations.extend(state.slots.iter().filter_map(|slot| misplaced(slot, &state.hosts)));
+    violations.extend(state.slots.iter().filter_map(|slot| orphaned(slot, &state.commitments)));
+    if violations.is_empty() { Ok(()) } else { Err(Error::Broken(violations)) }
 }
 
 fn overbooked(host: &Host) -> Option<String> {
@@ -22,8 +22,8 @@ fn overbooked(host: &Host) -> Option<String> {
     (!free.are_not_negative()).then(|| format!("host {name} is over-booked: free {free}"))
 }
 
-/// An accepted commitment is held exactly, by slots that are in force; a rejected or planned one holds nothing that was
-/// not accepted before.
+/// An accepted commitment has exactly its slots, all ready; a rejected or planned one holds nothing that was not
+/// accepted before.
 fn wrong_slots(commitment: &Commitment, slots: &[Slot]) -> Option<String> {
     let label = &commitment.label;
     let own = || slots_of(commitment, slots);
@@ -46,11 +46,12 @@ fn wrong_slots(commitment: &Commitment, slots: &[Slot]) -> Option<String> {
 
 fn unguarded(commitment: &Commitment, slots: &[Slot]) -> Option<String> {
     let has_slots = slots_of(commitment, slots).next().is_some();
-    let is_guarded = commitment.finalizers.iter().any(|finalizer| finalizer == RELEASE_SLOTS);
-    (has_slots && !is_guarded).then(|| format!("{} has slots, but not the finalizer {RELEASE_SLOTS}", commitment.label))
+    let has_finalizer = commitment.finalizers.iter().any(|finalizer| finalizer == RELEASE_SLOTS);
+    (has_slots && !has_finalizer)
+        .then(|| format!("{} has slots, but not the finalizer {RELEASE_SLOTS}", commitment.label))
 }
 
-/// A slot that is Ready is in force where it is to be, on a host of its zone.
+/// A slot that is Ready is on its target host, in its zone.
 fn misplaced(slot: &Slot, hosts: &[Host]) -> Option<String> {
     let name = &slot.name;
     if !is_true(slot.ready.as_ref()) {
@@ -80,7 +81,7 @@ fn slots_of<'a>(commitment: &'a Commitment, slots: &'a [Slot]) -> impl Iterator<
     slots.iter().filter(|slot| slot.commitment == commitment.uuid)
 }
 
-fn is_true(ready: Option<&Said>) -> bool {
+fn is_true(ready: Option<&ReadyState>) -> bool {
     ready.is_some_and(|ready| ready.status == "True")
 }
 
@@ -91,8 +92,8 @@ mod tests {
 
     const GIB: i64 = 1 << 30;
 
-    fn said(status: &str, reason: &str) -> Said {
-        Said { status: status.to_owned(), reason: reason.to_owned(), message: String::new() }
+    fn ready_state(status: &str, reason: &str) -> ReadyState {
+        ReadyState { status: status.to_owned(), reason: reason.to_owned(), message: String::new() }
     }
 
     fn sound() -> EndState {
@@ -103,7 +104,7 @@ mod tests {
                 uuid: "u".to_owned(),
                 amount: "1Gi".to_owned(),
                 wanted: GIB,
-                ready: Some(said("True", "Accepted")),
+                ready: Some(ready_state("True", "Accepted")),
                 finalizers: vec![RELEASE_SLOTS.to_owned()],
                 ..Commitment::default()
             }],
@@ -114,50 +115,56 @@ mod tests {
                 size,
                 target_host: Some("h".to_owned()),
                 host: Some("h".to_owned()),
-                ready: Some(said("True", "ReservationActive")),
+                ready: Some(ready_state("True", "ReservationActive")),
                 ..Slot::default()
             }],
             hosts: vec![Host { name: "h".to_owned(), zone: "z".to_owned(), free: size, ..Host::default() }],
         }
     }
 
-    fn broken(change: impl FnOnce(&mut EndState)) -> Vec<String> {
+    fn violations_after(change: impl FnOnce(&mut EndState)) -> Vec<String> {
         let mut state = sound();
         change(&mut state);
         match check(&state) {
-            Err(Error::Broken(laws)) => laws,
+            Err(Error::Broken(invariants)) => invariants,
             _ => Vec::new(),
         }
     }
 
     #[test]
     fn a_sound_state_breaks_nothing() {
-        assert_eq!(broken(|_| ()), Vec::<String>::new());
+        assert_eq!(violations_after(|_| ()), Vec::<String>::new());
     }
 
     #[test]
-    fn each_law_is_told_in_words() {
-        assert_eq!(broken(|state| state.hosts[0].free.cpu = -1), ["host h is over-booked: free memory 1Gi, cpu -1"]);
-        assert_eq!(broken(|state| state.slots[0].size.memory = 3), ["01 is Accepted, but its slots are 3 of 1Gi"]);
+    fn each_invariant_is_reported_in_words() {
         assert_eq!(
-            broken(|state| state.slots[0].ready = Some(said("False", "NoHostsFound"))),
+            violations_after(|state| state.hosts[0].free.cpu = -1),
+            ["host h is over-booked: free memory 1Gi, cpu -1"]
+        );
+        assert_eq!(
+            violations_after(|state| state.slots[0].size.memory = 3),
+            ["01 is Accepted, but its slots are 3 of 1Gi"]
+        );
+        assert_eq!(
+            violations_after(|state| state.slots[0].ready = Some(ready_state("False", "NoHostsFound"))),
             ["01 is Accepted, but not all of its slots are Ready"]
         );
         assert_eq!(
-            broken(|state| state.commitments[0].ready = Some(said("False", "Rejected"))),
+            violations_after(|state| state.commitments[0].ready = Some(ready_state("False", "Rejected"))),
             ["01 is not accepted, but its slots hold 1Gi"]
         );
-        assert_eq!(broken(|state| state.commitments[0].ready = None), ["01 has no Ready condition"]);
+        assert_eq!(violations_after(|state| state.commitments[0].ready = None), ["01 has no Ready condition"]);
         assert_eq!(
-            broken(|state| state.commitments[0].finalizers.clear()),
+            violations_after(|state| state.commitments[0].finalizers.clear()),
             ["01 has slots, but not the finalizer reservations.cortex.cloud/release-slots"]
         );
         assert_eq!(
-            broken(|state| state.slots[0].target_host = None),
+            violations_after(|state| state.slots[0].target_host = None),
             ["slot s is Ready on host \"h\", but is to be on \"\""]
         );
-        assert_eq!(broken(|state| state.hosts[0].zone.clear()), ["slot s of zone z is in zone "]);
-        assert_eq!(broken(|state| state.hosts.clear()), ["slot s is Ready on no existing host"]);
-        assert_eq!(broken(|state| state.commitments.clear()), ["slot s belongs to no commitment"]);
+        assert_eq!(violations_after(|state| state.hosts[0].zone.clear()), ["slot s of zone z is in zone "]);
+        assert_eq!(violations_after(|state| state.hosts.clear()), ["slot s is Ready on no existing host"]);
+        assert_eq!(violations_after(|state| state.commitments.clear()), ["slot s belongs to no commitment"]);
     }
 }

@@ -1,7 +1,7 @@
 //! `berth-demo`: what `make run` shows. A real control plane, a small cloud, the operator under its own RBAC, and
 //! commitments that become slots one after the other.
 //!
-//! This is the command line: its arguments, the signals that end it, its exit status. What happens is in [`demo`].
+//! This is the command line: its arguments, the signals that end it, its exit status. [`demo`] has the steps.
 
 mod apply;
 mod arguments;
@@ -55,7 +55,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Whatever ends the demonstration, everything that it started is ended in order.
+/// Whatever ends the demonstration, everything that it started is stopped in order.
 async fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut signals = Signals::new()?;
     let mut screen = Screen::new().await;

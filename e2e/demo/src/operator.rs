@@ -1,4 +1,4 @@
-//! The operator as a process of its own, with the rights of its service account and nothing else.
+//! The operator as a separate process, with only the rights of its service account.
 
 use std::env;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep};
 use crate::error::Error;
 use crate::{port, probe};
 
-/// Far more than it needs: compilers may run beside it.
+/// Far more than it needs, because compilers may run at the same time.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const ENDED_WITHIN: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A running operator; dropping it kills it.
 pub struct Operator {
@@ -25,7 +25,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts the operator beside the control plane, and waits until it is ready. Without a configuration all is default.
+    /// Starts the operator beside the control plane, and waits until it is ready. Without a configuration the defaults
+    /// are used.
     pub async fn start(
         program: &Path,
         control_plane: &ControlPlane,
@@ -41,42 +42,36 @@ impl Operator {
         Ok(operator)
     }
 
-    /// An error when it has ended by itself.
+    /// Fails when it has exited by itself.
     pub fn check(&mut self) -> Result<(), Error> {
         Ok(self.daemon.check()?)
     }
 
-    /// Where it writes what it does.
     pub fn log(&self) -> &Path {
         self.daemon.log()
     }
 
-    /// The end of that.
     pub fn log_tail(&self) -> String {
         self.daemon.log_tail()
     }
 
-    /// The file that it was started from.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Where its scheduler API answers.
     pub fn scheduler(&self) -> SocketAddr {
         self.api
     }
 
-    /// The same, for people.
     pub fn scheduler_url(&self) -> String {
         format!("http://{}/scheduler/nova/external", self.api)
     }
 
-    /// Its metrics, for people.
     pub fn metrics(&self) -> String {
         format!("http://{}/metrics", self.metrics)
     }
 
-    /// Asks it to end, as Kubernetes would; an error when it does not, or when it fails at that.
+    /// Asks it to stop, as Kubernetes would; fails when it does not, or exits with an error.
     pub async fn stop(mut self) -> Result<(), Error> {
         match self.daemon.stop(ENDED_WITHIN).await? {
             None => Err(Error::OperatorKilled { seconds: ENDED_WITHIN.as_secs() }),
@@ -93,13 +88,12 @@ impl Operator {
                 let (seconds, log) = (READY_WITHIN.as_secs(), self.log_tail());
                 return Err(Error::OperatorNotReady { seconds, answer, log });
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 }
 
-/// `berth` as built together with this program.
 pub fn program() -> Result<PathBuf, Error> {
     let own = env::current_exe().map_err(|source| Error::System { action: "find the path of this program", source })?;
     let program = own.with_file_name("berth");

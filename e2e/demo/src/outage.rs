@@ -1,5 +1,5 @@
-//! What shows that clusters fail alone: the API server of the second one is stopped and started again, and what is told
-//! of its commitments, before and after, is the same.
+//! Shows that clusters fail independently: the API server of the second one is stopped and started again, and the
+//! conditions of its commitments, before and after, are the same.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,21 +16,19 @@ use crate::samples::{self, Sample};
 use crate::sites::{REMOTE_ZONE, Sites};
 use crate::snapshot;
 
-/// Watches that broke off are tried again within half a minute.
+/// Broken watches are tried again within half a minute.
 const NOTICED_WITHIN: Duration = Duration::from_secs(90);
 
-/// The commitments of this story.
+/// The commitments of this part.
 pub struct Story {
-    /// Deleted while the other cluster is away.
     deleted: Sample,
-    /// Made at home while the other cluster is away.
+    /// Created at home while the other cluster is away.
     made: Sample,
-    /// Made in the other cluster when it is back.
+    /// Created in the other cluster when it is back.
     later: Sample,
 }
 
 impl Story {
-    /// Reads them.
     pub fn read(folder: &Path) -> Result<Self, Error> {
         match <[Sample; 3]>::try_from(samples::read(folder)?) {
             Ok([deleted, made, later]) => Ok(Self { deleted, made, later }),
@@ -38,13 +36,11 @@ impl Story {
         }
     }
 
-    /// All of them.
     pub fn samples(&self) -> [&Sample; 3] {
         [&self.deleted, &self.made, &self.later]
     }
 
-    /// Tells it.
-    pub async fn tell(&self, stage: &mut Stage<'_>, sites: &mut Sites) -> Result<(), Error> {
+    pub async fn show(&self, stage: &mut Stage<'_>, sites: &mut Sites) -> Result<(), Error> {
         let Some(remote) = sites.remote.as_ref().map(|site| site.client.clone()) else { return Ok(()) };
         stage.commit(&self.deleted, sites).await?;
         let before = versions(&remote).await?;
@@ -61,7 +57,7 @@ impl Story {
         stage.left_alone(&before, &versions(&remote).await?)
     }
 
-    /// Nobody knows whether the other cluster has slots of it: its finalizer stays.
+    /// It is unknown whether the other cluster has slots of it, so its finalizer stays.
     async fn delete_in_vain(&self, stage: &mut Stage<'_>, home: &Client) -> Result<(), Error> {
         let begin = Instant::now();
         let (name, label) = (self.deleted.name(), &self.deleted.label);
@@ -69,15 +65,15 @@ impl Story {
         let deletion = api.delete(&name, &DeleteParams::default()).await;
         deletion.map_err(Error::api(format!("delete CommittedResource {name}")))?;
         let wanted = format!("waiting for slots in cluster {REMOTE_ZONE}");
-        let said = |stage: &Stage<'_>| {
+        let reported = |stage: &Stage<'_>| {
             let message =
                 stage.snapshot().commitment(&name).and_then(snapshot::ready).map(|ready| ready.message.clone());
             message.filter(|message| message.starts_with(&wanted))
         };
-        let mut message = said(stage);
+        let mut message = reported(stage);
         while message.is_none() {
             stage.wait(begin, NOTICED_WITHIN, label, &wanted).await?;
-            message = said(stage);
+            message = reported(stage);
         }
         stage.screen.done(&format!("{label}: deleted, {}", message.unwrap_or_default()), begin);
         Ok(())
@@ -115,7 +111,7 @@ where
     Ok(items.into_iter().map(version).collect())
 }
 
-/// What was touched of what was there before.
+/// The earlier objects that were changed.
 pub fn touched(before: &Versions, after: &Versions) -> Vec<String> {
     before.iter().filter(|(name, version)| after.get(*name) != Some(version)).map(|(name, _)| name.clone()).collect()
 }

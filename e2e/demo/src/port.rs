@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::error::Error;
 
-/// `N` different addresses on loopback that nobody listens at. Somebody else may take one before it is used; the operator
-/// then ends and says so.
+/// `N` different free addresses on loopback. Another process may take one before it is used; the operator then exits
+/// with an error.
 pub fn free<const N: usize>() -> Result<[SocketAddr; N], Error> {
     let failed = |source| Error::System { action: "find a free port on 127.0.0.1", source };
     // All are held until all are found, so that none is found twice.

@@ -1,4 +1,4 @@
-//! Asks a probe of the operator, as a kubelet would.
+//! Calls the probes of the operator, as a kubelet would.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whether `path` is answered with 200; otherwise what was answered instead.
+/// Whether `path` is answered with 200; otherwise the actual answer.
 pub async fn ask(address: SocketAddr, path: &str) -> Result<(), String> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     call(address, path, &request, ANSWER_WITHIN).await.map(drop)
 }
 
-/// The body of the answer to a POST of JSON if that is 200; otherwise what was answered instead.
+/// The body of the answer to a POST of JSON if that is 200; otherwise the actual answer.
 pub async fn post(address: SocketAddr, path: &str, body: &str, within: Duration) -> Result<String, String> {
     let length = body.len();
     let request = format!(
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn two_hundred_is_yes_and_the_rest_says_why_not() {
+    async fn two_hundred_is_yes_and_the_rest_reports_why_not() {
         assert_eq!(answer("HTTP/1.1 200 OK\r\n\r\nok").await, Ok(()));
         let no = answer("HTTP/1.1 503 Service Unavailable\r\n\r\nstores not synced\n").await;
         assert_eq!(no, Err("/readyz answers 503: stores not synced".to_owned()));

@@ -1,4 +1,5 @@
-//! The processes of the demonstration: control planes and operator. They end in order, and never outlive this one.
+//! The processes of the demonstration: control planes and operator. They are stopped in order, and never outlive this
+//! process.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +10,10 @@ use crate::error::Error;
 use crate::hints::Places;
 use crate::operator::Operator;
 
-/// As config/rbac names them.
 const NAMESPACE: &str = "berth-system";
 const SERVICE_ACCOUNT: &str = "berth";
 
-/// What runs.
+/// The running processes.
 #[derive(Default)]
 pub struct Processes {
     // Dropped in this order: the operator goes first.
@@ -29,15 +29,15 @@ struct Home {
 }
 
 impl Processes {
-    /// Starts the control plane of home; gives the kubeconfig of its administrator.
+    /// Starts the control plane of home; returns the kubeconfig of its administrator.
     pub async fn start_home(&mut self) -> Result<&Path, Error> {
         let control_plane = ControlPlane::start().await?;
         let account = control_plane.service_account(NAMESPACE, SERVICE_ACCOUNT).await?;
         Ok(self.home.insert(Home { control_plane, account }).control_plane.kubeconfig())
     }
 
-    /// Starts the control plane of the other cluster, where the operator is who it is at home; gives the kubeconfig of its
-    /// administrator.
+    /// Starts the control plane of the other cluster, where the operator has the same identity as at home; returns the
+    /// kubeconfig of its administrator.
     pub async fn start_remote(&mut self) -> Result<&Path, Error> {
         let known: Vec<_> = self.home.iter().map(|home| home.account.as_path()).collect();
         let control_plane = ControlPlane::start_trusting(&known).await?;
@@ -63,7 +63,6 @@ impl Processes {
         }
     }
 
-    /// Starts it again.
     pub async fn restart_remote(&mut self) -> Result<(), Error> {
         match &mut self.remote {
             Some(remote) => Ok(remote.restart_api_server().await?),
@@ -71,12 +70,11 @@ impl Processes {
         }
     }
 
-    /// Whether there is something to end.
     pub fn are_there(&self) -> bool {
         self.home.is_some()
     }
 
-    /// An error when one of them has ended by itself.
+    /// Fails when one of them has exited by itself.
     pub fn check(&mut self) -> Result<(), Error> {
         for control_plane in self.home.iter_mut().map(|home| &mut home.control_plane).chain(&mut self.remote) {
             control_plane.check()?;
@@ -89,12 +87,11 @@ impl Processes {
         self.operator.as_ref()
     }
 
-    /// The end of the operator's log.
     pub fn log_tail(&self) -> String {
         self.operator().map(Operator::log_tail).unwrap_or_default()
     }
 
-    /// Calls `say` with where things are, once everything runs.
+    /// Calls `say` with the kubeconfigs and addresses, once everything runs.
     pub fn places<T>(&self, say: impl FnOnce(Places<'_>) -> T) -> Option<T> {
         let (Home { control_plane, .. }, operator) = (self.home.as_ref()?, self.operator()?);
         Some(say(Places {
@@ -108,7 +105,7 @@ impl Processes {
         }))
     }
 
-    /// Ends the operator, then the control planes. They are ended even when the operator fails.
+    /// Stops the operator, then the control planes, even when the operator fails.
     pub async fn end(&mut self) -> Result<(), Error> {
         let operator = match self.operator.take() {
             Some(operator) => operator.stop().await,

@@ -1,4 +1,4 @@
-//! Amounts, read and added up here on their own: what the operator calculates is checked against it.
+//! Amounts, parsed and added independently of the operator, whose calculations are checked against them.
 
 use std::iter::Sum;
 use std::{fmt, ops};
@@ -10,20 +10,17 @@ const SUFFIXES: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 4
 /// Memory in bytes and CPU in cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// Bytes.
     pub memory: i64,
-    /// Cores.
     pub cpu: i64,
 }
 
-/// A whole amount with or without a binary suffix.
+/// An integer with or without a binary suffix.
 pub fn parse(text: &str) -> Option<i64> {
     let suffix = SUFFIXES.iter().find_map(|(suffix, shift)| Some((text.strip_suffix(suffix)?, *shift)));
     let (digits, shift) = suffix.unwrap_or((text, 0));
     digits.parse::<i64>().ok()?.checked_mul(1_i64.checked_shl(shift)?)
 }
 
-/// The shortest text with a binary suffix.
 pub fn binary(bytes: i64) -> String {
     let fits = |(_, shift): &&(&str, u32)| bytes != 0 && bytes % (1 << shift) == 0;
     match SUFFIXES.iter().rev().find(fits) {
@@ -33,7 +30,6 @@ pub fn binary(bytes: i64) -> String {
 }
 
 impl Amounts {
-    /// Whether both are there.
     pub fn are_not_negative(self) -> bool {
         self.memory >= 0 && self.cpu >= 0
     }

@@ -1,4 +1,4 @@
-//! The commitments of the demonstration, in the order in which they come.
+//! The commitments of the demonstration, in their order.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,31 +9,27 @@ use kube::api::DynamicObject;
 use crate::documents::{self, File};
 use crate::error::Error;
 
-/// A commitment and what people call it.
+/// A commitment and its label.
 #[derive(Debug)]
 pub struct Sample {
     /// The name of its file, without the extension.
     pub label: String,
-    /// The object.
     pub object: DynamicObject,
 }
 
 impl Sample {
-    /// The name of the object.
     pub fn name(&self) -> String {
         self.object.name_any()
     }
 }
 
-/// What people call the commitments: by the name of the object.
+/// The labels of commitments, by the name of the object.
 pub type Labels = BTreeMap<String, String>;
 
-/// One sample per file of a folder.
 pub fn read(folder: &Path) -> Result<Vec<Sample>, Error> {
     documents::folder(folder)?.into_iter().map(sample).collect()
 }
 
-/// The labels of all samples.
 pub fn labels<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Labels {
     samples.into_iter().map(|sample| (sample.name(), sample.label.clone())).collect()
 }

@@ -1,5 +1,5 @@
-//! What people see: lines that stay, and below them, on a terminal, a table that is drawn in place. Elsewhere, as in the
-//! log of a CI, each change of the table is a line of its own.
+//! The output: lines that stay, and below them, on a terminal, a table that is redrawn in place. Elsewhere, as in the
+//! log of a CI, each change of the table is a separate line.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Instant;
@@ -9,7 +9,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::size::Size;
 use crate::table::Table;
 
-/// Standard output.
 pub struct Screen {
     table: Table,
     terminal: Option<Terminal>,
@@ -18,12 +17,11 @@ pub struct Screen {
 struct Terminal {
     size: Size,
     resized: Option<Signal>,
-    /// The lines that are drawn below what stays.
+    /// The lines that are drawn below those that stay.
     drawn: Vec<String>,
 }
 
 impl Screen {
-    /// An empty screen.
     pub async fn new() -> Self {
         let mut screen = Self { table: Table::empty(), terminal: None };
         if io::stdout().is_terminal() {
@@ -33,46 +31,45 @@ impl Screen {
         screen
     }
 
-    /// Text that stays.
-    pub fn say(&mut self, text: &str) {
+    pub fn print(&mut self, text: &str) {
         let below = self.terminal.as_mut().map(Terminal::below).unwrap_or_default();
         print(&format!("{}{text}\n{}", below.erase, below.redraw));
     }
 
-    /// A step that has been done, and how long it took.
+    /// Prints a finished step, and how long it took.
     pub fn done(&mut self, step: &str, since: Instant) {
-        self.say(&format!("✓ {step} ({:.1} s)", since.elapsed().as_secs_f64()));
+        self.print(&format!("✓ {step} ({:.1} s)", since.elapsed().as_secs_f64()));
     }
 
-    /// Shows the table, or what has changed in it.
+    /// Shows the table, or its changes.
     pub fn show(&mut self, table: Table) {
         match &mut self.terminal {
             Some(terminal) => terminal.draw(&table),
-            None => table.news(&self.table).iter().for_each(|line| print(&format!("  {line}\n"))),
+            None => table.changed_lines(&self.table).iter().for_each(|line| print(&format!("  {line}\n"))),
         }
         self.table = table;
     }
 
-    /// Lets the table stay where it is; what is said from now on comes below it.
+    /// Leaves the table where it is; later lines come below it.
     pub fn leave_table(&mut self) {
         if let Some(terminal) = &mut self.terminal {
             terminal.drawn.clear();
         }
     }
 
-    /// Waits until the terminal has another size, and takes it over.
+    /// Waits until the terminal is resized, and uses the new size.
     pub async fn resized(&mut self) {
         let Some(Terminal { size, resized: Some(resized), drawn }) = &mut self.terminal else {
             return std::future::pending().await;
         };
         resized.recv().await;
         *size = Size::of_terminal().await;
-        // The terminal has wrapped the lines anew: nobody knows where they begin.
+        // The terminal has wrapped the lines again: their positions are unknown.
         drawn.clear();
     }
 }
 
-/// What takes the table away, and what brings it back.
+/// The sequences that remove and restore the table.
 #[derive(Default)]
 struct Below {
     erase: String,
@@ -88,7 +85,7 @@ impl Terminal {
 
     fn draw(&mut self, table: &Table) {
         let mut lines = table.lines(self.size.columns);
-        // Lines that have scrolled away cannot be drawn again.
+        // Lines that have scrolled away cannot be redrawn.
         lines.truncate(self.size.rows.saturating_sub(1));
         if lines != self.drawn {
             let erase = self.below().erase;
@@ -98,7 +95,7 @@ impl Terminal {
     }
 }
 
-/// Nobody reads any more: that is no reason to fail.
+/// A closed stdout is no reason to fail.
 fn print(text: &str) {
     let mut output = io::stdout().lock();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());

@@ -1,10 +1,10 @@
-//! The signals that ask a program to end.
+//! The signals that end a program.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::Error;
 
-/// Ctrl-C, a polite kill, and the terminal that goes away.
+/// SIGINT, SIGTERM and SIGHUP.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -12,7 +12,6 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on.
     pub fn new() -> Result<Self, Error> {
         let listen = |kind| signal(kind).map_err(|source| Error::System { action: "listen for signals", source });
         Ok(Self {
@@ -22,7 +21,6 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them.
     pub async fn recv(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

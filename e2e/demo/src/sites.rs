@@ -1,4 +1,4 @@
-//! The clusters of the demonstration: home and, on request, one more that has the objects of one zone.
+//! The clusters of the demonstration: home and, on request, another one that has the objects of one zone.
 
 use berth_crds::labels::ZONE;
 use kube::api::DynamicObject;
@@ -9,23 +9,21 @@ use crate::crds;
 use crate::documents::File;
 use crate::error::Error;
 
-/// The zone whose objects are in the second cluster, if there is one. Its cluster is called so, too.
+/// The zone whose objects are in the second cluster, if there is one. It is also the name of that cluster.
 pub const REMOTE_ZONE: &str = "eu-demo-1b";
 
-/// A cluster, as its administrator.
+/// A cluster with an administrator's client.
 pub struct Site {
-    /// For reading.
     pub client: Client,
     applier: Applier,
 }
 
 impl Site {
-    /// The cluster behind a client.
     pub fn new(client: Client) -> Self {
         Self { applier: Applier::new(client.clone()), client }
     }
 
-    /// Installs the CRDs and applies all objects of these files; gives how many CRDs there are.
+    /// Installs the CRDs and applies all objects of these files; returns the number of CRDs.
     pub async fn prepare(&mut self, files: &[File]) -> Result<usize, Error> {
         let crds = crds::install(&self.client).await?;
         for object in files.iter().flat_map(|file| &file.objects) {
@@ -37,24 +35,20 @@ impl Site {
 
 /// All clusters.
 pub struct Sites {
-    /// Where the operator is, and everything that is not in the other one.
+    /// The cluster of the operator, with everything that is not in the other one.
     pub home: Site,
-    /// The one of [`REMOTE_ZONE`].
     pub remote: Option<Site>,
 }
 
 impl Sites {
-    /// All of them.
     pub fn all(&mut self) -> impl Iterator<Item = &mut Site> {
         std::iter::once(&mut self.home).chain(&mut self.remote)
     }
 
-    /// Ways to read all of them.
     pub fn clients(&self) -> Vec<Client> {
         std::iter::once(&self.home).chain(&self.remote).map(|site| site.client.clone()).collect()
     }
 
-    /// Applies an object where it belongs.
     pub async fn apply(&mut self, object: &DynamicObject) -> Result<(), Error> {
         let site = match &mut self.remote {
             Some(remote) if zone(object) == Some(REMOTE_ZONE) => remote,

@@ -1,4 +1,4 @@
-//! How large the terminal is, as `stty` says: asking the kernel itself needs unsafe code.
+//! The size of the terminal, from `stty`: asking the kernel directly needs unsafe code.
 
 use std::process::Stdio;
 
@@ -7,13 +7,12 @@ use tokio::process::Command;
 /// Rows and columns of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Lines that are visible at once.
+    /// The number of visible lines.
     pub rows: usize,
-    /// Characters of a line.
     pub columns: usize,
 }
 
-/// What a terminal has when it does not say.
+/// The size of a terminal that does not report one.
 const USUAL: Size = Size { rows: 24, columns: 80 };
 
 impl Size {

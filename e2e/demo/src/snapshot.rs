@@ -1,4 +1,4 @@
-//! Commitments and their slots at one moment, and what can be read off them.
+//! Commitments and their slots at one moment, and derived values.
 
 use std::sync::Arc;
 
@@ -8,44 +8,38 @@ use kube::ResourceExt;
 /// All commitments and slots, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// The commitments.
     pub commitments: Vec<Arc<CommittedResource>>,
     /// The slots, and reservations of other types if there are any.
     pub slots: Vec<Arc<Reservation>>,
 }
 
 impl Snapshot {
-    /// The commitment of that name.
     pub fn commitment(&self, name: &str) -> Option<&CommittedResource> {
         self.commitments.iter().map(AsRef::as_ref).find(|commitment| commitment.name_any() == name)
     }
 
-    /// Without the objects of a zone.
     pub fn without_zone(mut self, zone: &str) -> Self {
         self.commitments.retain(|commitment| commitment.spec.availability_zone != zone);
         self.slots.retain(|slot| slot.spec.availability_zone.as_deref() != Some(zone));
         self
     }
 
-    /// The slots of a commitment.
     pub fn slots_of(&self, commitment: &CommittedResource) -> impl Iterator<Item = &Reservation> {
         let uuid = commitment.spec.commitment_uuid.as_str();
         self.slots.iter().map(AsRef::as_ref).filter(move |slot| commitment_uuid(slot) == Some(uuid))
     }
 }
 
-/// The Ready condition of a commitment.
 pub fn ready(commitment: &CommittedResource) -> Option<&Condition> {
     conditions::ready(&commitment.status.as_ref()?.conditions)
 }
 
-/// Whether a commitment is Ready for the spec that it has now.
+/// Whether a commitment is Ready for its current spec.
 pub fn is_accepted(commitment: &CommittedResource) -> bool {
     ready(commitment)
         .is_some_and(|ready| ready.status == "True" && ready.observed_generation == commitment.metadata.generation)
 }
 
-/// Whether a slot is in force.
 pub fn is_in_force(slot: &Reservation) -> bool {
     slot.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions))
 }
@@ -75,7 +69,7 @@ pub mod testing {
         }))
     }
 
-    /// Slot number `number` of a commitment, of 240 GiB and 15 vCPUs, in force on a host or on none.
+    /// Slot `number` of a commitment, of 240 GiB and 15 vCPUs, ready on a host or without one.
     pub fn slot(uuid: &str, number: u32, host: Option<&str>) -> Reservation {
         let reason = if host.is_some() { "ReservationActive" } else { "NoHostsFound" };
         object(&json!({
@@ -90,7 +84,6 @@ pub mod testing {
         }))
     }
 
-    /// A snapshot of these.
     pub fn snapshot(commitments: Vec<CommittedResource>, slots: Vec<Reservation>) -> Snapshot {
         Snapshot {
             commitments: commitments.into_iter().map(Arc::new).collect(),
@@ -98,7 +91,6 @@ pub mod testing {
         }
     }
 
-    /// Any object.
     pub fn object<T: serde::de::DeserializeOwned>(json: &Value) -> T {
         serde_json::from_value(json.clone()).unwrap()
     }

@@ -12,9 +12,9 @@ const TITLES: [&str; COLUMNS] =
     ["COMMITMENT", "UUID", "ZONE", "GROUP", "AMOUNT", "SLOTS", "READY", "REASON", "MESSAGE"];
 const SLOTS: usize = 5;
 const REASON: usize = 7;
-/// Stands where the operator has said nothing yet.
+/// The placeholder where the operator has written nothing yet.
 const NOTHING: &str = "-";
-/// Characters of the UUID that tell commitments apart.
+/// The number of characters of the UUID that tell commitments apart.
 const SHORT_UUID: usize = 8;
 
 /// One row per commitment, in the order of their labels.
@@ -40,15 +40,14 @@ impl Table {
         all().map(|row| cut(&line(row, widths), width)).collect()
     }
 
-    /// What is said of commitments now and was not said in `before`, in words that need no titles. Slots that come one
-    /// after the other are no news of their own.
-    pub fn news(&self, before: &Self) -> Vec<String> {
+    /// The changed rows since `before`, as lines that are readable without titles. Slots that are created one after the
+    /// other are not reported separately.
+    pub fn changed_lines(&self, before: &Self) -> Vec<String> {
         let is_known = |row: &[String; COLUMNS]| before.rows.iter().any(|old| without_slots(old) == without_slots(row));
-        let is_told = |row: &&[String; COLUMNS]| row[REASON] != NOTHING;
-        self.rows.iter().filter(is_told).filter(|row| !is_known(row)).map(sentence).collect()
+        let is_reported = |row: &&[String; COLUMNS]| row[REASON] != NOTHING;
+        self.rows.iter().filter(is_reported).filter(|row| !is_known(row)).map(sentence).collect()
     }
 
-    /// Without rows.
     pub fn empty() -> Self {
         Self { rows: Vec::new() }
     }
@@ -71,7 +70,7 @@ fn row(commitment: &CommittedResource, snapshot: &Snapshot, labels: &Labels) -> 
     ]
 }
 
-/// What cores are counted in, memory says itself.
+/// Cores need their unit, and memory has one.
 fn amount(spec: &CommittedResourceSpec) -> String {
     match spec.resource_type {
         ResourceType::Memory => spec.amount.to_string(),
@@ -79,7 +78,7 @@ fn amount(spec: &CommittedResourceSpec) -> String {
     }
 }
 
-/// Slots in force, and slots that there should be.
+/// The ready slots, and the desired ones.
 pub fn slots(commitment: &CommittedResource, snapshot: &Snapshot) -> String {
     let slots: Vec<_> = snapshot.slots_of(commitment).collect();
     let in_force = slots.iter().filter(|slot| is_in_force(slot)).count();
@@ -88,7 +87,7 @@ pub fn slots(commitment: &CommittedResource, snapshot: &Snapshot) -> String {
     format!("{in_force}/{wanted}")
 }
 
-/// A refused commitment has fewer slots than it needs, or none; its message says how many it needs.
+/// A rejected commitment has fewer slots than it needs, or none; its message has the number that it needs.
 fn wanted(message: &str) -> Option<usize> {
     let numbers = message.strip_prefix(INSUFFICIENT_CAPACITY)?.strip_prefix(": ")?.split(' ').next()?;
     numbers.split_once('/')?.1.parse().ok()
@@ -154,15 +153,15 @@ mod tests {
     fn only_what_has_changed_is_news() {
         let before = table(&world());
         let mut after = world();
-        assert_eq!(table(&after).news(&before), Vec::<String>::new());
+        assert_eq!(table(&after).changed_lines(&before), Vec::<String>::new());
         after.slots.pop();
-        assert_eq!(table(&after).news(&before), Vec::<String>::new());
+        assert_eq!(table(&after).changed_lines(&before), Vec::<String>::new());
         after.commitments[0] = Arc::new(commitment("11111111-a", "az-a", "Rejected", "invalid"));
         assert_eq!(
-            table(&after).news(&before),
+            table(&after).changed_lines(&before),
             ["yours (11111111) 480Gi of mem_v4 in az-a: 1/1 slots, Ready=False Rejected, invalid"]
         );
         Arc::make_mut(&mut after.commitments[0]).status = None;
-        assert_eq!(table(&after).news(&before), Vec::<String>::new());
+        assert_eq!(table(&after).changed_lines(&before), Vec::<String>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! What the cluster holds, followed by watches: commitments and slots, and since when nothing has changed.
+//! The objects of the cluster, read by watches: commitments and slots, and the time of the last change.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -27,7 +27,6 @@ pub struct World {
 }
 
 impl World {
-    /// Begins to follow.
     pub fn follow(clients: &[Client]) -> Self {
         let (change, last_change) = watch::channel(Instant::now());
         let change = Arc::new(change);
@@ -44,26 +43,23 @@ impl World {
         Self { commitments, slots, last_change, _watches: watches }
     }
 
-    /// What there is now.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { commitments: sorted(&self.commitments), slots: sorted(&self.slots) }
     }
 
-    /// Since when nothing has changed.
     pub fn quiet_for(&self) -> Duration {
         self.last_change.borrow().elapsed()
     }
 
-    /// Waits for a change.
     pub async fn changed(&mut self) {
         if self.last_change.changed().await.is_err() {
-            // The watches have ended, which they do only together with this value.
+            // The watches have ended, which happens only together with this value.
             future::pending::<()>().await;
         }
     }
 }
 
-/// People watch: an API server that is back is to be seen at once.
+/// A user watches the screen: a restarted API server must show at once.
 struct Often;
 
 impl Iterator for Often {
@@ -82,7 +78,7 @@ async fn follow<K>(api: Api<K>, writer: Writer<K>, change: Arc<watch::Sender<Ins
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    // Errors pass: the watch begins anew, and whether the API server still runs is asked elsewhere.
+    // Errors are temporary: the watch restarts, and another check tells whether the API server still runs.
     let events = watcher(api, watcher::Config::default()).backoff(Often).reflect(writer);
     let note = |event: watcher::Result<_>| {
         if event.is_ok() {

@@ -1,18 +1,18 @@
-//! `make run ONCE=1`, with the programs that were built together with this test: the demonstration ends as its committed end
-//! state says.
+//! `make run ONCE=1`, with the programs that were built together with this test: the demonstration ends in its
+//! committed end state.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// Everything that it shows is in the output of a test that fails.
+/// The output of the demonstration is shown when the test fails.
 fn ends_as_committed(clusters: u8) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut demonstration = Command::new(env!("CARGO_BIN_EXE_berth-demo"));
     demonstration.arg("--once").arg(format!("--clusters={clusters}")).current_dir(root);
     let output = demonstration.output().unwrap();
-    let (shown, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{}\n{shown}\n{told}", output.status);
+    let (shown, reported) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{shown}\n{reported}", output.status);
 }
 
 #[test]

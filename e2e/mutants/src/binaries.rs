@@ -1,5 +1,5 @@
-//! Builds the binaries of tests, all in one go, from the copy of the sources that has the mutants in it. Packages of others
-//! are those of every other build; ours lie beside it, as cargo tells them apart by where their sources are.
+//! Builds the test binaries, all in one run, from the copy of the sources with the mutants. Packages of others are
+//! shared with every other build; ours are kept apart, as cargo identifies them by the path of their sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
@@ -11,10 +11,10 @@ use cargo_metadata::{Artifact, Message, TargetKind};
 use crate::Error;
 use crate::table::Binary;
 
-/// Where each binary lies.
+/// The path of each binary.
 pub type Built = BTreeMap<Binary, PathBuf>;
 
-/// Builds these binaries of the workspace in `tree`, into the folder `target`.
+/// Builds these binaries of the workspace in `tree`, into the directory `target`.
 pub fn build(tree: &Path, target: &Path, wanted: &BTreeSet<&Binary>) -> Result<Built, Error> {
     let cannot = |error| Error::Run("cargo".to_owned(), error);
     let mut cargo = command(tree, target, wanted).spawn().map_err(cannot)?;
@@ -54,7 +54,7 @@ fn command(tree: &Path, target: &Path, wanted: &BTreeSet<&Binary>) -> Command {
     command
 }
 
-/// The binary of tests that cargo has built, if it is one.
+/// The test binary that cargo has built, if it is one.
 fn tests(artifact: Artifact) -> Option<(Binary, PathBuf)> {
     let folder = artifact.manifest_path.parent()?.file_name()?.to_owned();
     let beside_the_code = artifact.target.is_kind(TargetKind::Lib);

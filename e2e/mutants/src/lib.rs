@@ -1,5 +1,5 @@
-//! What `make mutants` does: the tests that docs/testing.md names for each mutant are built once, must pass as they are,
-//! and must fail when the mutant is switched on. The mutants are patches, which are applied to a copy of the sources.
+//! `make mutants` builds the tests that docs/testing.md names for each mutant once. They must pass without a mutant,
+//! and fail when the mutant is switched on. The mutants are patches, which are applied to a copy of the sources.
 
 pub mod binaries;
 pub mod campaign;

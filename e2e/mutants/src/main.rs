@@ -1,4 +1,4 @@
-//! `make mutants`: does every fault that can be switched on make the tests fail that must notice it?
+//! `make mutants`: checks that every mutant makes its tests fail.
 
 use std::error::Error as _;
 use std::fs;

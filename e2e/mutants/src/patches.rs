@@ -1,6 +1,6 @@
-//! The faults: each is a patch of the sources with the one line that somebody could have written instead. The sources that
-//! are shipped have none of them. All patches go together, and each asks at its line whether it is the one that
-//! `BERTH_MUTANT` names, so that one build has all of them.
+//! The mutants: each is a patch of the sources with a plausible mistake. The shipped sources have none of them. All
+//! patches are applied together, and each checks at its line whether `BERTH_MUTANT` names it, so that one build has all
+//! of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,15 @@ use tempfile::TempDir;
 
 use crate::Error;
 
-/// The folder of the patches in the workspace.
+/// The directory of the patches in the workspace.
 pub const FOLDER: &str = "e2e/mutants/patches";
 
-/// The first line of each patch begins with this, and the name follows; one that makes no fault has no such line.
+/// The prefix of the first line of each patch, followed by the name; a patch without a mutant has no such line.
 const NAMED: &str = "Mutant: ";
 
 /// A patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// What people and `BERTH_MUTANT` call the fault.
     pub name: Option<String>,
     path: PathBuf,
     /// The files that it changes, relative to the workspace.
@@ -44,7 +43,7 @@ fn read(path: PathBuf) -> Result<Patch, Error> {
     Ok(Patch { name, path, files })
 }
 
-/// The files that the patches change, as they are with all of them.
+/// The changed files with all patches applied.
 pub fn apply(root: &Path, patches: &[Patch]) -> Result<BTreeMap<PathBuf, String>, Error> {
     let folder = TempDir::new().map_err(|error| Error::Files(std::env::temp_dir(), error))?;
     let files = || patches.iter().flat_map(|patch| &patch.files);
@@ -61,7 +60,7 @@ pub fn apply(root: &Path, patches: &[Patch]) -> Result<BTreeMap<PathBuf, String>
     files().map(changed).collect()
 }
 
-/// A file that does not exist is one that a patch makes.
+/// A file that does not exist is created by a patch.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
@@ -71,7 +70,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 fn apply_one(patch: &Patch, folder: &Path) -> Result<(), Error> {
     let mut git = Command::new("git");
-    // In a repository git would look for the files there.
+    // In a repository git would search for the files there.
     git.env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder)).current_dir(folder);
     let output =
         git.arg("apply").arg(&patch.path).output().map_err(|error| Error::Run("git apply".to_owned(), error))?;

@@ -1,16 +1,16 @@
-//! The table of docs/testing.md: which tests must notice which mutant. It exists there and nowhere else; this reads it.
+//! The table of docs/testing.md: which tests must notice which mutant. This module parses the table, which exists only
+//! there.
 
 use std::fmt;
 
 use crate::Error;
 
-/// The heading of the part of the document that has the table.
+/// The heading of the section with the table.
 const HEADING: &str = "## The mutants";
 
 /// A mutant and the tests that must fail with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The name of the mutant.
     pub mutant: String,
     /// At least one test; each of them must fail.
     pub tests: Vec<Test>,
@@ -19,18 +19,15 @@ pub struct Row {
 /// A test, written `package binary name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Test {
-    /// The binary that has it.
     pub binary: Binary,
-    /// Its whole name within that binary.
     pub name: String,
 }
 
-/// A binary of tests.
+/// A test binary.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Binary {
-    /// The folder of its package in `crates`.
     pub package: String,
-    /// `lib` for the tests beside the code, else the name of the file in `tests`.
+    /// `lib` for unit tests, otherwise the name of the file in `tests`.
     pub target: String,
 }
 
@@ -51,7 +48,7 @@ pub fn rows(document: &str) -> Result<Vec<Row>, Error> {
     let part = document.split_once(HEADING).map_or("", |(_, rest)| rest);
     let part = part.split_once("\n## ").map_or(part, |(part, _)| part);
     let lines = part.lines().filter(|line| line.starts_with('|'));
-    // The head and the line below it.
+    // The table's head and the line below it.
     lines.skip(2).map(row).collect()
 }
 
@@ -88,8 +85,8 @@ Words.
 
 | Mutant | What is broken | Tests |
 |---|---|---|
-| `unit MB` | D6 | `core lib units::a`, `core lib units::b` |
-| zone ignored | U54 | `scheduler some_file c` |
+| `unit MB` | units | `core lib units::a`, `core lib units::b` |
+| zone ignored | zones | `scheduler some_file c` |
 
 ## Measuring
 

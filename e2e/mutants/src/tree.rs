@@ -1,5 +1,5 @@
-//! A copy of the workspace with all faults in it, so that the sources stay as they are while it is built. What has not
-//! changed is not written again, so a second campaign compiles only what is new.
+//! A copy of the workspace with all mutants, so that the sources stay as they are. Unchanged files are not written
+//! again, so a second campaign compiles only what is new.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use crate::{Error, patches};
 
-/// Makes the copy of the workspace `root` in this folder.
+/// Writes the copy of the workspace `root` to this directory.
 pub fn write(root: &Path, folder: &Path) -> Result<(), Error> {
     let patched = patches::apply(root, &patches::all(root)?)?;
     let sources = sources(root)?;
@@ -22,7 +22,7 @@ pub fn write(root: &Path, folder: &Path) -> Result<(), Error> {
     remove_others(folder, &sources, &patched)
 }
 
-/// The files of the workspace: what git knows or would know.
+/// The files of the workspace: those that git tracks, and new ones that it does not ignore.
 fn sources(root: &Path) -> Result<BTreeSet<PathBuf>, Error> {
     let mut git = Command::new("git");
     git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
@@ -44,7 +44,7 @@ fn put(folder: &Path, file: &Path, content: &[u8]) -> Result<(), Error> {
     written().map_err(|error| Error::Files(path.clone(), error))
 }
 
-/// A file of tests that is gone must not be built from the copy.
+/// A removed test file must not be built from the copy.
 fn remove_others(folder: &Path, sources: &BTreeSet<PathBuf>, patched: &BTreeMap<PathBuf, String>) -> Result<(), Error> {
     let mut folders = vec![folder.to_owned()];
     while let Some(inside) = folders.pop() {

@@ -1,5 +1,4 @@
-//! One run of some tests of a binary, with a mutant or without. It decides what each test has said; what follows from
-//! that is for the campaign.
+//! One run of some tests of a binary, with or without a mutant.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -11,22 +10,20 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// The tests that are named are short ones. Whoever takes longer hangs, and has noticed nothing.
+/// The named tests are short. One that takes longer hangs, and has noticed nothing.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// What a test has said.
+/// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// It passed.
+pub enum TestOutcome {
     Passed,
-    /// It failed.
     Failed,
 }
 
-/// What the tests of a run have said, by name. Those that are not there or did not come to their end have said nothing.
-pub type Outcome = BTreeMap<String, Said>;
+/// The results of a run's tests, by name. Missing and unfinished tests have no result.
+pub type Outcome = BTreeMap<String, TestOutcome>;
 
-/// Runs these tests of the binary, in the folder of its package.
+/// Runs these tests of the binary, in the directory of its package.
 pub fn run(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<&str>) -> Result<Outcome, Error> {
     let cannot = |error| Error::Run(binary.display().to_string(), error);
     let child = command(binary, folder, tests, mutant).spawn().map_err(cannot)?;
@@ -35,26 +32,26 @@ pub fn run(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<&str>) -
 
 fn command(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<&str>) -> Command {
     let mut command = Command::new(binary);
-    // One after the other, so that what one prints does not stand in the line of another.
+    // One after the other, so that the output of one is not in the line of another.
     command.args(["--exact", "--test-threads=1"]).args(tests).current_dir(folder);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     match mutant {
         Some(mutant) => command.env("BERTH_MUTANT", mutant),
         None => command.env_remove("BERTH_MUTANT"),
     };
-    // What fails on purpose leaves nothing in the sources.
+    // An intended failure must leave nothing in the sources.
     command.env("INSTA_UPDATE", "no").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
     command
 }
 
-/// What the process has printed when it ends, or until it is ended for being late.
+/// The output of the process until it ends, or until the deadline, which kills it.
 fn heard(mut child: Child, deadline: Duration) -> io::Result<String> {
     let (done, ended) = mpsc::channel();
     let out = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut text = String::new();
         let read = out.map_or(Ok(0), |mut out| out.read_to_string(&mut text));
-        // Nobody listens any more if it is late.
+        // The receiver is gone when it is late.
         let _ = done.send(());
         read.map(|_| text)
     });
@@ -68,12 +65,12 @@ fn heard(mut child: Child, deadline: Duration) -> io::Result<String> {
 /// Reads `test <name> ... ok` and `test <name> ... FAILED`.
 fn outcome(printed: &str) -> Outcome {
     let lines = printed.lines().filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));
-    let said = |(name, word): (&str, &str)| match word {
-        "ok" => Some((name.to_owned(), Said::Passed)),
-        "FAILED" => Some((name.to_owned(), Said::Failed)),
+    let reported = |(name, word): (&str, &str)| match word {
+        "ok" => Some((name.to_owned(), TestOutcome::Passed)),
+        "FAILED" => Some((name.to_owned(), TestOutcome::Failed)),
         _ => None,
     };
-    lines.filter_map(said).collect()
+    lines.filter_map(reported).collect()
 }
 
 #[cfg(test)]
@@ -81,9 +78,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_has_said_what_its_line_ends_with() {
+    fn a_test_has_reported_what_its_line_ends_with() {
         let printed = "\nrunning 4 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored\ntest e ... ";
-        let expected = [("a::b".to_owned(), Said::Passed), ("c".to_owned(), Said::Failed)];
+        let expected = [("a::b".to_owned(), TestOutcome::Passed), ("c".to_owned(), TestOutcome::Failed)];
         assert_eq!(outcome(printed), expected.into());
     }
 
@@ -92,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hangs_is_ended_and_has_said_what_was_heard_until_then() {
+    fn who_hangs_is_ended_and_has_reported_what_was_heard_until_then() {
         let hanging = heard(shell("echo test a ... ok; exec sleep 600"), Duration::from_millis(500)).unwrap();
         let ending = heard(shell("echo test a ... ok; exit 101"), DEADLINE).unwrap();
         assert_eq!((hanging.as_str(), ending.as_str()), ("test a ... ok\n", "test a ... ok\n"));

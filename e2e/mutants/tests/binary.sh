@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what a binary of tests prints: `good` passes, `bad` fails, and `watchful` fails with one mutant.
+# Imitates the output of a test binary: `good` passes, `bad` fails, and `watchful` fails with one mutant.
 said() { [ "$BERTH_MUTANT" = "unit MB" ] && echo FAILED || echo ok; }
 echo "running 3 tests"
 echo "test good ... ok"

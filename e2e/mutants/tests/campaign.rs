@@ -1,4 +1,4 @@
-//! What a campaign concludes from what tests say. Instead of a binary of tests a script says it.
+//! The conclusions of a campaign from the results of tests. A script replaces the test binary.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,6 @@ fn row(mutant: &str, tests: &[&str]) -> Row {
     Row { mutant: mutant.to_owned(), tests: tests.iter().map(test).collect() }
 }
 
-/// The workspace, and where the script lies.
 fn place() -> (PathBuf, Built) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     (here.join("../.."), [(binary(), here.join("tests/binary.sh"))].into())
@@ -29,8 +28,8 @@ fn a_mutant_is_caught_when_every_test_that_is_named_for_it_fails() {
     let rows =
         [row("unit MB", &["watchful"]), row("unit MB", &["watchful", "good"]), row("zone ignored", &["watchful"])];
     let ((root, built), lines) = (place(), Mutex::new(Vec::new()));
-    let told = |line: &str| lines.lock().unwrap().push(line.to_owned());
-    assert_eq!(Campaign { root: &root, rows: &rows, built: &built }.run(told).unwrap(), 1);
+    let reported = |line: &str| lines.lock().unwrap().push(line.to_owned());
+    assert_eq!(Campaign { root: &root, rows: &rows, built: &built }.run(reported).unwrap(), 1);
     let lines = lines.into_inner().unwrap();
     let begins = |with: &str| lines.iter().filter(|line| line.starts_with(with)).count();
     assert_eq!((begins("caught"), begins("NOT CAUGHT")), (1, 2), "{lines:#?}");

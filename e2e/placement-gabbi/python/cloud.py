@@ -1,5 +1,5 @@
-"""Fills a Placement server over HTTP, as its administrator would. What a provider has and how it got there is decided
-here, because tests of the suite know generations: aggregates raise none, each inventory, the traits and each claim one.
+"""Fills a Placement server over HTTP, as its administrator would. The content of providers and the order of the writes are
+fixed, because tests of the suite expect generations: each inventory, the traits and each claim raise them, aggregates do not.
 """
 
 import json
@@ -11,7 +11,7 @@ CLAIMS_WITHOUT_CONSUMER_TYPE = "1.28"
 
 
 class Refused(Exception):
-    """The server did not take what a fixture needs."""
+    """The server refused a request of a fixture."""
 
 
 class Cloud:
@@ -32,7 +32,7 @@ class Cloud:
         return key
 
     def claim(self, provider, resources, *, project, user):
-        """Gives resources of one provider to a new consumer."""
+        """Allocates resources of one provider to a new consumer."""
         consumer = str(uuid.uuid4())
         body = {
             "allocations": {provider: {"resources": resources}},

@@ -1,5 +1,5 @@
-"""What is there before the first test of each file of the suite, by the names that its files use. A fixture gives the
-variables that the tests of the file ask for; how the server is set up for it is decided by whoever starts the server.
+"""The fixtures of the suite, by the names that its files use: the data before the first test of a file. A fixture returns
+the variables of the file's tests. The program that starts the server configures it for the fixture.
 """
 
 import uuid
@@ -177,7 +177,7 @@ def neutron_qos_multi_segment(cloud, _variables):
     for host, networks in enumerate((["OTHER"], ["MSN_S1"], ["MSN_S2"])):
         made |= _segment_host(cloud, f"compute{host}", networks, bridge=5000, function=10000)
     made |= _segment_host(cloud, "compute3", ["MSN_S1", "MSN_S2"], bridge=1000, function=1000)
-    # So has Placement's own fixture, and the tests count on it.
+    # As in Placement's own fixture, which the tests rely on.
     made["compute3:sriov_agent"] = made["compute2:sriov_agent"]
     return made
 
@@ -223,7 +223,7 @@ FIXTURES = {
 
 
 def build(fixture, cloud):
-    """Makes the data of a fixture; gives the variables of its tests."""
+    """Creates the data of a fixture; returns the variables of its tests."""
     variables = {name: new_key() for name in NEW_KEYS}
     variables |= {f"CUSTOM_RES_CLASS{number}": f"CUSTOM_IRON_NFV{number}" for number in ("", "1", "2")}
     return variables | FIXTURES[fixture](cloud, variables)

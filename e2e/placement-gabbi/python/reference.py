@@ -1,5 +1,5 @@
-"""Placement itself, with the flags of `berth placement`: the suite must pass against it, or the runner is wrong. The
-server of the standard library is slow, but it hands over every header as it came, which others do not.
+"""OpenStack Placement with the flags of `berth placement`: the suite must pass against it, or the runner is wrong. The
+server of the standard library is slow, but passes every header unchanged, which others do not.
 """
 
 import argparse

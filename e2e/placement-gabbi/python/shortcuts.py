@@ -1,4 +1,4 @@
-"""Takes two detours out of gabbi that cost ten times as much as the tests: it makes the tables of its JSONPath parser anew
+"""Patches two parts of gabbi that cost ten times as much as the tests: it builds the tables of its JSONPath parser again
 for every path, and an HTTP client with all certificates of the machine for every test, which we replace anyway.
 """
 

@@ -1,6 +1,6 @@
-"""The HTTP client of the suite, in the place of the one that gabbi has: that one refuses to send what some tests are
-about, such as a Content-Length that is no number. It sends what it is given, over one connection as long as the server
-keeps it, and remembers the last request and its answer for whoever has to explain a failure.
+"""The HTTP client of the suite, which replaces that of gabbi: that one refuses to send invalid requests that some tests
+need, such as a Content-Length that is no number. It sends requests unchanged, over one connection as long as the server
+keeps it, and stores the last request and its answer for the text of a failure.
 """
 
 import http.client
@@ -23,7 +23,7 @@ class Wire:
         self._connection.close()
 
     def request(self, absolute_uri, method, body, headers, redirect=False, timeout=None):
-        """As gabbi calls it: the headers of the answer, with the status among them, and its body."""
+        """The interface of gabbi: returns the headers of the answer, including the status, and its body."""
         if redirect:
             raise NotImplementedError("no test of the suite follows redirects; teach this client to")
         target, sent = _target(absolute_uri), self._headers(method, body, headers)
@@ -37,7 +37,7 @@ class Wire:
         return response, content
 
     def _headers(self, method, body, headers):
-        """Those given, and those that every client sends."""
+        """The given headers, and those that every client sends."""
         given = {name.lower() for name in headers}
         others = {"Host": self._netloc, "Accept": "*/*"}
         if body or method in METHODS_WITH_A_BODY:
@@ -59,7 +59,7 @@ class Wire:
 
 
 def _target(uri):
-    """The path and query of a URI, with what a request line cannot have as percent codes."""
+    """The path and query of a URI, with percent codes for characters that a request line cannot have."""
     parts = urlsplit(uri)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
     return quote(target or "/", safe=string.punctuation)

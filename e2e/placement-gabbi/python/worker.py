@@ -1,8 +1,8 @@
-"""Runs files of Placement's gabbi suite against servers that others have started.
+"""Runs files of Placement's gabbi suite against running servers.
 
-    worker.py describe    prints what the suite consists of, as one JSON object
+    worker.py describe    prints the content of the suite, as one JSON object
     worker.py run         reads orders `{"file": ..., "port": ...}`, one a line; answers each with one line for every
-                          test and a last one, `{"end": ...}`, where a fixture that could not be made is told
+                          test and a last one, `{"end": ...}`, with the error of a fixture that could not be created
 """
 
 import importlib.util
@@ -56,7 +56,7 @@ def describe():
 
 
 class Teller(unittest.TestResult):
-    """Tells the outcome of each test as soon as it is known."""
+    """Reports the result of each test as soon as it is known."""
 
     def __init__(self, wire, test_names):
         super().__init__()

@@ -1,4 +1,4 @@
-//! Where the server under test keeps its ledger: every start gets an empty one.
+//! The database of the server under test: every start gets an empty one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,18 +8,16 @@ use berth_postgres::{Durability, Postgres};
 
 use crate::Error;
 
-/// Which database a server is given.
 #[derive(Debug, Clone)]
 pub enum Database {
-    /// SQLite, in a file of a folder of its own.
+    /// SQLite, in a file in its own directory.
     File,
-    /// SQLite, in memory.
     Memory,
-    /// One of many in a cluster of PostgreSQL.
+    /// One of many databases in a PostgreSQL cluster.
     Postgres(Cluster),
 }
 
-/// A cluster, and how many databases were made in it.
+/// A cluster, and the number of databases that were created in it.
 #[derive(Debug, Clone)]
 pub struct Cluster {
     postgres: Arc<Postgres>,
@@ -33,7 +31,7 @@ impl Database {
         Ok(Self::Postgres(Cluster { postgres, databases: Arc::default() }))
     }
 
-    /// What `--database` is, for a new and empty one.
+    /// The value of `--database` for a new, empty database.
     pub(crate) async fn fresh(&self, folder: &Path) -> Result<String, Error> {
         match self {
             Self::File => Ok(folder.join("placement.db").display().to_string()),

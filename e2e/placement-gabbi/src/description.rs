@@ -1,4 +1,4 @@
-//! What the suite consists of, as its own files say.
+//! The content of the suite, as its own files describe it.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -11,25 +11,22 @@ use crate::{Error, Toolbox};
 /// The suite.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Description {
-    /// Its files, by name.
     pub files: Vec<File>,
-    /// The names of all policy rules that Placement knows.
+    /// The names of all policy rules of Placement.
     pub rules: Vec<String>,
 }
 
 /// One file: its tests run in order against one server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct File {
-    /// Such as `basic-http`.
     pub name: String,
-    /// What is there before its first test, such as `APIFixture`.
+    /// The fixture before its first test, such as `APIFixture`.
     pub fixture: String,
     /// The names of its tests, in order, each once.
     pub tests: Vec<String>,
 }
 
 impl Description {
-    /// Asks the installed package.
     pub async fn read(toolbox: &Toolbox) -> Result<Self, Error> {
         let mut command = toolbox.command("worker.py");
         command.arg("describe").stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -37,12 +34,11 @@ impl Description {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// How many tests there are.
     pub fn tests(&self) -> usize {
         self.files.iter().map(|file| file.tests.len()).sum()
     }
 
-    /// Only the files of these names; all when there is none.
+    /// Keeps only the files of these names; all when there is none.
     pub fn only(mut self, names: &[String]) -> Result<Self, Error> {
         let known: BTreeMap<&str, &File> = self.files.iter().map(|file| (file.name.as_str(), file)).collect();
         if let Some(name) = names.iter().find(|name| !known.contains_key(name.as_str())) {

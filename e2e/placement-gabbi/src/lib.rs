@@ -1,9 +1,9 @@
-//! OpenStack Placement's own gabbi suite, from its package on `PyPI`, run over HTTP against any server that has the flags
-//! of `berth placement`.
+//! OpenStack Placement's own gabbi suite, from its package on `PyPI`, run over HTTP against any server that has the
+//! flags of `berth placement`.
 //!
-//! [`Toolbox`] makes the Python environment, [`Description`] knows what there is to run, [`run`] runs it with a fresh
-//! [`Server`] for each file, and [`Report`] says what the results mean. The tests themselves are read by gabbi, in
-//! `python/worker.py`; the data that they find are made there as well, over HTTP.
+//! [`Toolbox`] creates the Python environment, [`Description`] has the content of the suite, [`run`] runs it with a
+//! fresh [`Server`] for each file, and [`Report`] evaluates the results. gabbi reads the tests, in `python/worker.py`,
+//! which also creates their data over HTTP.
 
 mod contradictions;
 mod database;
@@ -26,5 +26,5 @@ pub use suite::run;
 pub use toolbox::Toolbox;
 pub use worker::{Outcome, Tested};
 
-/// How many tests the suite of the pinned version has.
+/// The number of tests in the suite of the pinned version.
 pub const TESTS: usize = 1316;

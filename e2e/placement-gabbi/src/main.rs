@@ -61,7 +61,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Whether everything was as it must be.
+/// Whether all results are as required.
 async fn test(arguments: Arguments) -> Result<bool, Error> {
     let toolbox = Toolbox::obtain().await?;
     if arguments.prepare {

@@ -1,4 +1,4 @@
-//! What the results of all tests mean: totals, what has failed, and whether everything is as it must be.
+//! The evaluation of all results: totals, failures, and whether everything is as required.
 
 use std::fmt;
 
@@ -6,25 +6,24 @@ use crate::contradictions::Contradictions;
 use crate::description::Description;
 use crate::worker::{Outcome, Tested};
 
-/// The results of a run, judged.
+/// The results of a run, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// How many tests the files that were run have.
+    /// The number of tests in the files that were run.
     pub expected: usize,
-    /// How many did what is expected.
     pub passed: usize,
-    /// How many said themselves that they are not to be run.
+    /// The number of tests that skipped themselves.
     pub skipped: usize,
-    /// Those that have failed, and must not.
+    /// The unexpected failures.
     pub failed: Vec<Tested>,
-    /// Those that have failed, and must, with the reasons.
+    /// The expected failures, with their reasons.
     pub contradicting: Vec<(Tested, String)>,
-    /// Those that must fail, and have passed.
+    /// The tests that should have failed and passed.
     pub stale: Vec<Tested>,
 }
 
 impl Report {
-    /// Judges what became of the tests of these files.
+    /// Evaluates the results of the tests of these files.
     pub fn new(suite: &Description, tested: Vec<Tested>, contradictions: &Contradictions) -> Self {
         let mut report = Self {
             expected: suite.tests(),
@@ -57,20 +56,20 @@ impl Report {
         }
     }
 
-    /// Whether every test was run, and did what it must.
+    /// Whether every test was run, with the required result.
     pub fn is_good(&self) -> bool {
         let complete = self.passed + self.contradicting.len() == self.expected;
         complete && self.failed.is_empty() && self.stale.is_empty()
     }
 
-    /// Every test that has failed and must not, with what was sent, what came, and what was wanted.
+    /// Every unexpected failure, with the request, the answer, and the expected answer.
     pub fn failures(&self) -> String {
         let failures = self.failed.iter().map(|test| format!("== {}: {}\n{}\n\n", test.file, test.test, test.detail));
         failures.collect::<Vec<_>>().concat()
     }
 }
 
-/// The totals, after lines for what is listed.
+/// The totals, after lines for the listed tests.
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (test, reason) in &self.contradicting {
@@ -131,10 +130,10 @@ mod tests {
 
     #[test]
     fn a_listed_test_must_fail() {
-        let contradictions = "file | one | D7: so it is decided";
+        let contradictions = "file | one | known: so it is decided";
         let good = report(&[("one", Outcome::Failed), ("two", Outcome::Passed)], contradictions);
         assert!(good.is_good());
-        assert!(good.to_string().contains("fails as listed: file: one: D7"), "{good}");
+        assert!(good.to_string().contains("fails as listed: file: one: known"), "{good}");
 
         let stale = report(&[("one", Outcome::Passed), ("two", Outcome::Passed)], contradictions);
         assert!(!stale.is_good());

@@ -1,4 +1,4 @@
-//! The server under test: how one is started, empty, and when it is ready.
+//! The server under test: how it is started, empty, and when it is ready.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::{Error, Toolbox, settings};
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The root is served before the ledger is.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// `/` is served before the ledger is loaded.
 const QUESTION: &[u8] =
     b"GET /resource_providers HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Auth-Token: admin\r\nConnection: close\r\n\r\n";
 const STARTS: usize = 3;
@@ -30,24 +30,23 @@ pub struct Server {
 }
 
 impl Server {
-    /// Ours, with one of its databases.
     pub fn berth(binary: &Path, database: Database) -> Self {
         Self { program: binary.to_owned(), first_arguments: vec!["placement".to_owned()], database }
     }
 
-    /// Placement itself, of the version that the suite is from.
+    /// Placement itself, in the version of the suite.
     pub fn reference(toolbox: &Toolbox) -> Self {
         let script = Toolbox::script("reference.py").display().to_string();
         let first_arguments = vec!["-B".to_owned(), script];
         Self { program: toolbox.python().to_owned(), first_arguments, database: Database::File }
     }
 
-    /// Starts one with an empty ledger, set up for a fixture; when this returns, it answers.
+    /// Starts a server with an empty ledger, configured for a fixture; returns when it answers.
     pub(crate) async fn start(&self, fixture: &str, rules: &[String]) -> Result<Running, Error> {
         let mut attempt = 1;
         loop {
             match self.start_once(fixture, rules).await {
-                // Somebody else may take the port before the server does.
+                // Another process may take the port before the server does.
                 Err(Error::Server(_)) if attempt < STARTS => attempt += 1,
                 other => return other,
             }
@@ -69,7 +68,7 @@ impl Server {
     }
 }
 
-/// A server; it is killed when this value goes, and its data with it.
+/// A server; it is killed when this value is dropped, and its data removed.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) port: u16,
@@ -78,7 +77,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// An error when the server has ended by itself.
+    /// Fails when the server has exited by itself.
     pub(crate) fn check(&mut self) -> Result<(), Error> {
         Ok(self.daemon.check()?)
     }
@@ -90,7 +89,7 @@ impl Running {
             if begin.elapsed() > READY_WITHIN {
                 return Err(Error::NotReady { seconds: READY_WITHIN.as_secs(), log: self.daemon.log_tail() });
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How the server is set up for a fixture. Its data are made by the worker, over HTTP.
+//! The configuration of the server for a fixture. The worker creates its data over HTTP.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use berth_control_plane::FromRefused as _;
 
 use crate::Error;
 
-/// The origin and the headers that the tests of CORS ask for.
+/// The origin and the headers of the CORS tests.
 const CORS: [&str; 2] = ["--cors-origin=http://valid.example.com", "--cors-headers=openstack-api-version"];
-/// Whoever is asked for this rule must still be an administrator.
+/// This rule keeps requiring an administrator.
 const KEPT_RULE: &str = "admin_api";
 
 /// The flags, besides address, database and authentication.
@@ -24,7 +24,7 @@ pub(crate) fn arguments(fixture: &str, rules: &[String], folder: &Path) -> Resul
     Ok(arguments)
 }
 
-/// Writes a policy that lets everybody do everything.
+/// Writes a policy that allows everything to every user.
 fn open_policy(rules: &[String], folder: &Path) -> Result<String, Error> {
     let open = rules.iter().filter(|rule| *rule != KEPT_RULE);
     let text = open.map(|rule| format!("\"{rule}\": \"@\"\n")).collect::<Vec<_>>().concat();
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_51_section_17_settings_of_the_fixtures() {
+    fn settings_of_the_fixtures() {
         let folder = tempfile::tempdir().unwrap();
         let rules = ["admin_api", "service_api", "placement:usages"].map(str::to_owned);
         let of = |fixture| arguments(fixture, &rules, folder.path()).unwrap();

@@ -1,5 +1,4 @@
-//! Runs the files of the suite, each against a server of its own, some at the same time. It decides who runs which file;
-//! what a result means is left to the report.
+//! Runs the files of the suite concurrently, each against its own server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +11,7 @@ use crate::server::Server;
 use crate::worker::{Tested, Worker};
 use crate::{Error, Toolbox};
 
-/// Runs all files of the description, `at_once` at the same time; gives the tests in the order of the description.
+/// Runs all files of the description, `at_once` at the same time; returns the tests in the order of the description.
 pub async fn run(
     toolbox: &Toolbox,
     description: &Description,
@@ -21,36 +20,40 @@ pub async fn run(
 ) -> Result<Vec<Tested>, Error> {
     let open = Arc::new(Mutex::new(longest_first(&description.files)));
     let rules: Arc<[String]> = description.rules.clone().into();
-    let mut lanes = JoinSet::new();
+    let mut runners = JoinSet::new();
     for _ in 0..at_once.max(1) {
-        let lane =
-            Lane { worker: Worker::start(toolbox)?, server: server.clone(), rules: rules.clone(), open: open.clone() };
-        lanes.spawn(lane.run());
+        let runner = FileRunner {
+            worker: Worker::start(toolbox)?,
+            server: server.clone(),
+            rules: rules.clone(),
+            open: open.clone(),
+        };
+        runners.spawn(runner.run());
     }
     let mut tested = Vec::new();
-    while let Some(lane) = lanes.join_next().await {
-        tested.extend(lane.map_err(|error| Error::io("run the suite")(error.into()))??);
+    while let Some(runner) = runners.join_next().await {
+        tested.extend(runner.map_err(|error| Error::io("run the suite")(error.into()))??);
     }
     tested.sort_by_key(|(place, _)| *place);
     Ok(tested.into_iter().flat_map(|(_, tests)| tests).collect())
 }
 
-/// So that the last ones to be run are short. Each with its place in the suite.
+/// The longest files first, so that the last ones are short. Each with its place in the suite.
 fn longest_first(files: &[File]) -> VecDeque<(usize, File)> {
     let mut files: Vec<(usize, File)> = files.iter().cloned().enumerate().collect();
     files.sort_by_key(|(_, file)| std::cmp::Reverse(file.tests.len()));
     files.into()
 }
 
-/// One worker that takes file after file.
-struct Lane {
+/// One worker that runs file after file.
+struct FileRunner {
     worker: Worker,
     server: Server,
     rules: Arc<[String]>,
     open: Arc<Mutex<VecDeque<(usize, File)>>>,
 }
 
-impl Lane {
+impl FileRunner {
     async fn run(mut self) -> Result<Vec<(usize, Vec<Tested>)>, Error> {
         let mut done = Vec::new();
         while let Some((place, file)) = self.next() {
@@ -66,7 +69,7 @@ impl Lane {
     async fn test(&mut self, file: &File) -> Result<Vec<Tested>, Error> {
         let mut server = self.server.start(&file.fixture, &self.rules).await?;
         let tested = self.worker.run(&file.name, server.port).await;
-        // A server that has ended is what there is to know, whatever the worker made of it.
+        // A server that has exited is the cause of the failure, whatever the worker reports.
         server.check()?;
         tested
     }
@@ -84,7 +87,7 @@ mod tests {
             tests: vec![String::new(); tests],
         };
         let order = longest_first(&[file("short", 1), file("long", 9), file("middle", 5)]);
-        let told: Vec<_> = order.iter().map(|(place, file)| (*place, file.name.as_str())).collect();
-        assert_eq!(told, [(1, "long"), (2, "middle"), (0, "short")]);
+        let reported: Vec<_> = order.iter().map(|(place, file)| (*place, file.name.as_str())).collect();
+        assert_eq!(reported, [(1, "long"), (2, "middle"), (0, "short")]);
     }
 }

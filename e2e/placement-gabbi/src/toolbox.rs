@@ -1,5 +1,5 @@
-//! The Python environment of the suite: made once for all checkouts of a user, in the cache, from `requirements.txt`
-//! alone. It is made in a folder next to its destination and moved there in one step, so whoever finds it finds it whole.
+//! The Python environment of the suite: created once for all checkouts of a user, in the cache, from `requirements.txt`
+//! alone. It is created in a directory next to its destination and moved there in one step, so it is always complete.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, TryLockError};
@@ -17,22 +17,22 @@ use crate::Error;
 
 const REQUIREMENTS: &str = include_str!("../requirements.txt");
 const WORKSHOP_PREFIX: &str = ".build-";
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const LINES: usize = 20;
 
-/// Where Python and our programs in it are.
+/// The paths of Python and our programs.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
     python: PathBuf,
 }
 
 impl Toolbox {
-    /// The environment as it is found in the cache, or else made, which takes a minute once.
+    /// Finds the environment in the cache, or creates it, which takes a minute once.
     pub async fn obtain() -> Result<Self, Error> {
         Self::obtain_with("").await
     }
 
-    /// The same with more packages, one a line with its version, in an environment of its own.
+    /// Like `obtain`, with more packages, one a line with its version, in a separate environment.
     pub async fn obtain_with(more: &str) -> Result<Self, Error> {
         let requirements = format!("{REQUIREMENTS}{more}");
         let home = Environment::of_process().cache_home.ok_or(Error::NoCacheFolder)?;
@@ -44,12 +44,10 @@ impl Toolbox {
         Ok(Self { python: python(&folder) })
     }
 
-    /// The Python that has Placement and gabbi.
     pub fn python(&self) -> &Path {
         &self.python
     }
 
-    /// One of our programs.
     pub(crate) fn script(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(name)
     }
@@ -62,7 +60,7 @@ impl Toolbox {
     }
 }
 
-/// The version of Placement for people, and a digest of everything else.
+/// The version of Placement, for readability, and a digest of everything else.
 fn name_of(requirements: &str) -> String {
     let version = requirements.lines().find_map(|line| line.strip_prefix("openstack-placement=="));
     let mut hasher = DefaultHasher::new();
@@ -74,7 +72,7 @@ fn python(folder: &Path) -> PathBuf {
     folder.join("bin").join("python")
 }
 
-/// Whether it is there, and the Python of the machine that it was made with is there still.
+/// Whether it exists, and the system's Python that it was created with still does.
 async fn works(folder: &Path) -> bool {
     let mut command = Command::new(python(folder));
     command.args(["-c", "import gabbi, placement"]).stdin(Stdio::null()).kill_on_drop(true);
@@ -93,29 +91,29 @@ async fn make(cache: &Path, folder: &Path, requirements: &str) -> Result<(), Err
     let workshop = workshop.map_err(Error::path("create a folder in", cache))?;
     install(workshop.path(), requirements).await?;
     if folder.exists() {
-        // It was made with a Python that has gone since.
+        // The Python that it was created with is gone.
         fs::remove_dir_all(folder).map_err(Error::path("remove", folder))?;
     }
     fs::rename(workshop.path(), folder).map_err(Error::path("create the folder", folder))
 }
 
-/// Waits until no other process makes one. The lock ends with the process that holds it, however that ends.
+/// Waits until no other process creates one. The lock ends with the process that holds it, however that ends.
 async fn lock(path: &Path) -> Result<File, Error> {
     let file = File::create(path).map_err(Error::path("create", path))?;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => sleep(LOOK_EVERY).await,
+            Err(TryLockError::WouldBlock) => sleep(POLL_INTERVAL).await,
             Err(TryLockError::Error(error)) => return Err(Error::path("lock", path)(error)),
         }
     }
 }
 
-/// Removes what was left by makers that were killed. Only the holder of the lock may do so.
+/// Removes what killed processes have left. Only the holder of the lock may do so.
 fn remove_abandoned(cache: &Path) {
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(WORKSHOP_PREFIX) {
-            // What cannot be removed takes room, but does no harm.
+            // A directory that cannot be removed takes disk space, but does no harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! A Python process that runs files of the suite, one after the other, and tells the outcome of each test.
+//! A Python process that runs files of the suite, one after the other, and reports the result of each test.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,37 +11,32 @@ use tokio::time::timeout;
 
 use crate::{Error, Toolbox};
 
-/// One test is one request, which the client gives up after half of this.
+/// A test is one request, which the client gives up after half of this.
 const SILENT_AT_MOST: Duration = Duration::from_secs(60);
 
-/// What became of a test.
+/// The result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The server did what is expected.
     Passed,
-    /// It did something else.
     Failed,
-    /// The test says itself that it is not to be run.
+    /// The test skipped itself.
     Skipped,
 }
 
 /// A test that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tested {
-    /// The file of the suite.
     pub file: String,
-    /// The name of the test.
     pub test: String,
-    /// What became of it.
     pub outcome: Outcome,
-    /// For a test that has failed: what is wrong, the request, the response, and what was wanted.
+    /// For a failed test: what is wrong, the request, the response, and the expected one.
     pub detail: String,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Told {
+enum WorkerMessage {
     Test { test: String, outcome: Outcome, detail: String },
     End { end: Option<String> },
 }
@@ -72,11 +67,11 @@ impl Worker {
         let mut tested = Vec::new();
         loop {
             match serde_json::from_str(&self.line(file).await?)? {
-                Told::Test { test, outcome, detail } => {
+                WorkerMessage::Test { test, outcome, detail } => {
                     tested.push(Tested { file: file.to_owned(), test, outcome, detail });
                 }
-                Told::End { end: None } => return Ok(tested),
-                Told::End { end: Some(text) } => return Err(Error::Fixture { file: file.to_owned(), text }),
+                WorkerMessage::End { end: None } => return Ok(tested),
+                WorkerMessage::End { end: Some(text) } => return Err(Error::Fixture { file: file.to_owned(), text }),
             }
         }
     }

@@ -1,4 +1,5 @@
-//! As whom PostgreSQL runs. It refuses to be root; then it is the user that Debian's package makes, who must own its folder.
+//! The account that runs PostgreSQL. It refuses to be root; then it is the user of Debian's package, who must own its
+//! directory.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -23,11 +24,11 @@ impl Account {
         Ok(Self { root: own.uid() == 0 })
     }
 
-    /// A program with its arguments as this account runs it: what to start, and with which arguments.
+    /// The program and arguments that run this program as the account.
     pub(crate) fn line(self, program: &Path, arguments: &[String]) -> Vec<String> {
         let mut line: Vec<String> = Vec::new();
         if self.root {
-            // A change of the account ends the bond to the parent, so it is asked for again.
+            // A change of the account removes the parent-death signal, so it is set again.
             let setpriv = ["setpriv", "--reuid", USER, "--regid", USER, "--init-groups", "--pdeathsig", "KILL", "--"];
             line.extend(setpriv.map(str::to_owned));
         }
@@ -36,13 +37,11 @@ impl Account {
         line
     }
 
-    /// Runs a program to its end.
     pub(crate) async fn run(self, program: &Path, arguments: &[String]) -> Result<Output, Error> {
         let line = self.line(program, arguments);
         run(&line).await
     }
 
-    /// Gives a folder to this account.
     pub(crate) async fn own(self, folder: &Path) -> Result<(), Error> {
         if !self.root {
             return Ok(());
@@ -55,7 +54,7 @@ impl Account {
 async fn run(line: &[String]) -> Result<Output, Error> {
     let (program, arguments) = line.split_first().ok_or(Error::Missing)?;
     let mut command = Command::new(program);
-    // A folder that everybody may enter: PostgreSQL complains about others.
+    // A directory that every user may enter: PostgreSQL complains about others.
     command.args(arguments).current_dir("/").stdin(Stdio::null()).kill_on_drop(true);
     let output = command.output().await.map_err(Error::io(format!("run {program}")))?;
     if output.status.success() {

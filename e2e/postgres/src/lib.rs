@@ -1,8 +1,8 @@
-//! A real PostgreSQL for tests and figures: one cluster on a free loopback port, with its data in a temporary folder, and
-//! gone when this process is gone.
+//! A real PostgreSQL for tests and benchmarks: one cluster on a free loopback port, with its data in a temporary
+//! directory. It ends with this process.
 //!
-//! [`Postgres::start`] is the door; every user of a cluster makes databases of its own. PostgreSQL refuses to run as root,
-//! so for root it runs as the user that Debian's package makes.
+//! [`Postgres::start`] is the entry point; every user of a cluster creates its own databases. PostgreSQL refuses to run
+//! as root, so for root it runs as the user of Debian's package.
 
 mod account;
 mod error;

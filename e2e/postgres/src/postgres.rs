@@ -1,4 +1,4 @@
-//! One cluster: how it is made, started, asked and stopped.
+//! The lifecycle of a cluster, and its commands.
 
 use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, TcpListener};
@@ -17,16 +17,15 @@ use crate::{Error, programs};
 /// The owner of the cluster; there is no password, as only this machine can connect.
 const SUPERUSER: &str = "berth";
 const READY_WITHIN: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const CONNECTIONS: usize = 300;
-/// How many ports are tried.
 const ATTEMPTS: usize = 3;
 const CERTIFICATE: &str = "server.crt";
 const KEY: &str = "server.key";
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Those that stand still would not notice that the first process is gone.
+        // Suspended processes would not notice that the first process is gone.
         let _ = self.resume();
     }
 }
@@ -34,13 +33,12 @@ impl Drop for Postgres {
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Nothing: a crash of the machine loses what was written. For tests.
+    /// Nothing: a crash of the machine loses recent writes. For tests.
     None,
-    /// The disk, as in production. For figures.
     Disk,
 }
 
-/// A cluster of databases; it is killed when this value goes, and its data with it.
+/// A cluster of databases; it is killed when this value is dropped, and its data removed.
 #[derive(Debug)]
 pub struct Postgres {
     account: Account,
@@ -48,13 +46,12 @@ pub struct Postgres {
     folder: TempDir,
     port: u16,
     durability: Durability,
-    /// Whether connections may be encrypted.
     encrypted: bool,
     daemon: Option<Daemon>,
 }
 
 impl Postgres {
-    /// Makes an empty cluster and starts it; when this returns, it takes connections.
+    /// Creates an empty cluster and starts it; returns when it accepts connections.
     pub async fn start(durability: Durability) -> Result<Self, Error> {
         let (account, programs) = (Account::of_process()?, programs::folder()?);
         let folder = tempfile::tempdir().map_err(Error::io("create a folder for PostgreSQL"))?;
@@ -63,7 +60,7 @@ impl Postgres {
         cluster.make().await?;
         for _ in 1..ATTEMPTS {
             cluster.port = free_port()?;
-            // Somebody else may listen on the port before the server does.
+            // Another process may listen on the port before the server does.
             if cluster.restart().await.is_ok() {
                 return Ok(cluster);
             }
@@ -73,24 +70,23 @@ impl Postgres {
         Ok(cluster)
     }
 
-    /// Makes an empty database; gives its URL.
+    /// Creates an empty database; returns its URL.
     pub async fn create(&self, database: &str) -> Result<String, Error> {
         self.ask("postgres", &format!("create database \"{database}\"")).await?;
         Ok(self.url(database))
     }
 
-    /// The URL of a database.
     pub fn url(&self, database: &str) -> String {
         format!("postgresql://{SUPERUSER}@{}:{}/{database}", Ipv4Addr::LOCALHOST, self.port)
     }
 
-    /// Runs SQL in a database, as psql does; gives what it prints, without heads and frames.
+    /// Runs SQL in a database with psql; returns the output, without headers and frames.
     pub async fn ask(&self, database: &str, sql: &str) -> Result<String, Error> {
         let arguments = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url(database), "-c", sql];
         self.run("psql", &arguments.map(str::to_owned)).await
     }
 
-    /// Runs one of PostgreSQL's programs; gives what it prints.
+    /// Runs one of PostgreSQL's programs; returns its output.
     pub async fn run(&self, program: &str, arguments: &[String]) -> Result<String, Error> {
         let output = self.account.run(&self.program(program), arguments).await?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -103,22 +99,22 @@ impl Postgres {
         self.run("psql", &arguments.map(str::to_owned)).await.map(drop)
     }
 
-    /// A folder that the account of PostgreSQL can read.
+    /// A directory that the account of PostgreSQL can read.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The process id of the server; of its first process, while it runs.
+    /// The process id of the server's first process, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.daemon.as_ref().map(Daemon::pid)
     }
 
-    /// Kills the server, as if the machine had lost it. What was committed is there after [`Self::restart`].
+    /// Kills the server, as a machine failure would. Committed data is there after [`Self::restart`].
     pub fn kill(&mut self) {
         self.daemon = None;
     }
 
-    /// Starts the server again at the same address; one that runs is killed first.
+    /// Starts the server again at the same address; a running one is killed first.
     pub async fn restart(&mut self) -> Result<(), Error> {
         self.kill();
         let line = self.account.line(&self.program("postgres"), &self.settings());
@@ -128,7 +124,7 @@ impl Postgres {
         self.wait_until_ready().await
     }
 
-    /// Shuts the server down at once, without waiting for anybody: clients are told or cut off in the middle.
+    /// Shuts the server down at once, without waiting for clients: they get an error or lose the connection.
     pub async fn shut_down(&mut self) -> Result<(), Error> {
         if let Some(daemon) = &mut self.daemon {
             daemon.signal("QUIT")?;
@@ -138,17 +134,16 @@ impl Postgres {
         Ok(())
     }
 
-    /// Has all processes of the server stand still, with every connection open.
+    /// Suspends all processes of the server, with every connection open.
     pub fn pause(&self) -> Result<(), Error> {
         self.signal("STOP")
     }
 
-    /// Has them go on.
     pub fn resume(&self) -> Result<(), Error> {
         self.signal("CONT")
     }
 
-    /// Gives the server a certificate with its key, both in PEM; clients may ask for encryption from its next start on.
+    /// Gives the server a certificate with its key, both in PEM; clients may ask for encryption after its next start.
     pub async fn certify(&mut self, certificate: &str, key: &str) -> Result<(), Error> {
         for (name, text) in [(CERTIFICATE, certificate), (KEY, key)] {
             let file = self.folder.path().join(name);
@@ -160,7 +155,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// To the first process, which makes no others then, and to those that it has made.
+    /// To the first process, which then forks no others, and to its children.
     fn signal(&self, signal: &str) -> Result<(), Error> {
         let Some(pid) = self.pid() else { return Ok(()) };
         kill(signal, &[&pid.to_string()])?;
@@ -195,14 +190,14 @@ impl Postgres {
 
     async fn wait_until_ready(&mut self) -> Result<(), Error> {
         let (begin, data) = (Instant::now(), self.data().display().to_string());
-        // A server that listens on this port need not be this one.
+        // Another server may listen on this port.
         while !self.ask("postgres", "show data_directory").await.is_ok_and(|shown| shown == data) {
             let log = self.daemon.as_ref().map(Daemon::log_tail).unwrap_or_default();
             self.daemon.as_mut().map_or(Ok(()), Daemon::check)?;
             if begin.elapsed() > READY_WITHIN {
                 return Err(Error::NotReady { seconds: READY_WITHIN.as_secs(), log });
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -216,7 +211,6 @@ impl Postgres {
     }
 }
 
-/// Whoever has just ended needs no signal.
 fn kill(signal: &str, processes: &[&str]) -> Result<(), Error> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "kill \"$@\" 2>/dev/null", "kill", &format!("-{signal}")]).args(processes);
@@ -246,14 +240,14 @@ mod tests {
         assert!(cluster.create("one").await.unwrap_err().to_string().contains("already exists"));
 
         cluster.kill();
-        assert!(cluster.ask("one", "select 1").await.is_err(), "nobody listens any more");
+        assert!(cluster.ask("one", "select 1").await.is_err(), "no server listens any more");
         cluster.restart().await.unwrap();
         cluster.shut_down().await.unwrap();
-        assert!(cluster.ask("one", "select 1").await.is_err(), "it has ended");
+        assert!(cluster.ask("one", "select 1").await.is_err(), "the process has exited");
         cluster.restart().await.unwrap();
         assert_eq!(cluster.ask("one", "select number from kept").await.unwrap(), "7");
         let folder = cluster.folder().to_owned();
         drop(cluster);
-        assert!(!folder.exists(), "the data goes, too");
+        assert!(!folder.exists(), "the data is removed, too");
     }
 }

@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are. Debian keeps them apart by version, off the `PATH`; the newest there counts.
+//! Finds PostgreSQL's programs. Debian installs them by version, off the `PATH`; the newest is used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::Error;
 
 const DEBIAN: &str = "/usr/lib/postgresql";
 
-/// The folder that has initdb, postgres and psql.
+/// The directory with initdb, postgres and psql.
 pub(crate) fn folder() -> Result<PathBuf, Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let others = std::env::split_paths(&path).map(|folder| fs::canonicalize(folder.join("initdb")));

@@ -1,2 +1,2 @@
-//! Tests about the house itself are in `tests/`: who may know whom, which files and documents there are, that the
-//! documentation names what the code has, and where dependencies come from. There is no code to be used from elsewhere.
+//! The tests in `tests/` are about the codebase itself: dependencies between crates, files and documents, documentation
+//! that matches the code, and sources of dependencies. This library is empty.

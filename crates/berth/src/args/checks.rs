@@ -1,5 +1,4 @@
-//! Arguments of the commands that print manifests, look at what is configured and stored, and at the log of a running
-//! operator.
+//! Arguments of the commands that print manifests, check configuration and stored objects, and change the log level.
 
 use std::path::PathBuf;
 
@@ -19,7 +18,7 @@ pub struct CrdsArguments {
     pub directory: Option<PathBuf>,
 }
 
-/// What is done with the definitions besides printing them.
+/// Actions besides printing the definitions.
 #[derive(Debug, Subcommand)]
 pub enum CrdsCommand {
     /// List stored objects that their rules would refuse.
@@ -29,7 +28,7 @@ pub enum CrdsCommand {
 /// Arguments of `berth crds check`.
 #[derive(Debug, Args)]
 pub struct CrdsCheckArguments {
-    /// Form of the answer.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// Which clusters, and how they are configured.
@@ -48,7 +47,7 @@ pub struct RbacArguments {
     pub directory: Option<PathBuf>,
 }
 
-/// What Kubernetes takes as the name of a namespace.
+/// Checks that Kubernetes accepts the name of a namespace.
 fn namespace(text: &str) -> Result<String, String> {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_name =
@@ -59,10 +58,10 @@ fn namespace(text: &str) -> Result<String, String> {
     Err("write at most 63 lower case letters, digits and dashes, with no dash at the beginning or end".to_owned())
 }
 
-/// What is done with a configuration.
+/// Actions on a configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Say what is wrong with a configuration, as the operator would at its start.
+    /// Report the problems of a configuration, as the operator does at its start.
     Check(ConfigArguments),
     /// Print every key with its value in effect, as a configuration file, without secrets.
     Print(ConfigArguments),
@@ -84,8 +83,8 @@ pub struct ConfigArguments {
 /// Arguments of `berth log-level`.
 #[derive(Debug, Args)]
 pub struct LogLevelArguments {
-    /// error, warn, info, debug, trace, levels per module as in `RUST_LOG`, or reset for those of the start. Without it, what
-    /// is shown now is told.
+    /// error, warn, info, debug, trace, levels per module as in `RUST_LOG`, or reset for those of the start. Without it,
+    /// the command shows the present level.
     pub level: Option<String>,
     /// Process id of the operator: 1 in its container.
     #[arg(long, value_name = "PID", default_value_t = 1)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use berth_telemetry::logs::{Format, Level};
 use clap::{Args, ValueEnum};
 
-/// Flags that say which clusters are meant, the same for everybody who goes there.
+/// Flags that name the clusters, shared by all commands that contact them.
 #[derive(Debug, Args)]
 pub struct ClusterArguments {
     /// Kubeconfig file; without it KUBECONFIG, ~/.kube/config or the service account of the pod.
@@ -25,7 +25,7 @@ pub struct ClusterArguments {
 /// Flags about logs.
 #[derive(Debug, Args)]
 pub struct LogArguments {
-    /// `human` or `json`; without it lines for people at a terminal, JSON elsewhere.
+    /// `human` or `json`; by default text at a terminal and JSON elsewhere.
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<Format>,
     /// error, warn, info, debug, trace, or a number of which a higher one shows more.
@@ -34,15 +34,15 @@ pub struct LogArguments {
     /// `console` or `json`, as --log-format.
     #[arg(long, value_name = "FORMAT")]
     pub zap_encoder: Option<Format>,
-    /// Lines for people, down to debug.
+    /// Log lines as text, down to debug.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub zap_devel: Option<bool>,
 }
 
-/// The form of an answer.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people.
+    /// For humans.
     Text,
     /// For programs.
     Json,

@@ -1,5 +1,4 @@
-//! Arguments of the commands that show people what the scheduler sees. Whether a request makes sense is decided by the
-//! command.
+//! Arguments of `berth explain` and `berth schedule`. The commands decide whether a request is consistent.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,10 +7,10 @@ use clap::{Args, Subcommand};
 
 use super::flags::{ClusterArguments, Output};
 
-/// What is explained.
+/// The object to explain.
 #[derive(Debug, Subcommand)]
 pub enum Explain {
-    /// What a host holds, what blocks it, and which flavors fit.
+    /// The capacity of a host, the reservations that block it, and the flavors that fit.
     Host(Box<HostArguments>),
     /// Why a commitment is ready or not, where its slots are, and what happens next.
     Commitment(Box<CommitmentArguments>),
@@ -24,7 +23,7 @@ pub enum Explain {
 pub struct CommitmentArguments {
     /// Name of the CommittedResource or UUID of the commitment; `cluster/name` when two clusters have it.
     pub name: String,
-    /// Form of the answer.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// Which clusters, and how they are configured.
@@ -37,7 +36,7 @@ pub struct CommitmentArguments {
 pub struct SlotArguments {
     /// Name of the Reservation; `cluster/name` when two clusters have it.
     pub name: String,
-    /// Form of the answer.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// Which clusters, and how they are configured.
@@ -53,7 +52,7 @@ pub struct HostArguments {
     /// Project whose slots are tried; without it one that the host admits.
     #[arg(long, value_name = "ID")]
     pub project: Option<String>,
-    /// Form of the answer.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// Which clusters, and how they are configured.
@@ -67,13 +66,13 @@ pub struct ScheduleArguments {
     /// The request.
     #[command(flatten)]
     pub source: RequestSource,
-    /// At most so many hosts are shown.
+    /// The maximum number of hosts to show.
     #[arg(long, value_name = "N", default_value = "20")]
     pub limit: NonZeroUsize,
-    /// Show every host, also those that were removed.
+    /// Show every host, including the removed ones.
     #[arg(long, conflicts_with = "limit")]
     pub all: bool,
-    /// Form of the answer; JSON has every host.
+    /// Output format; JSON has every host.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// Which clusters, and how they are configured.

@@ -1,4 +1,4 @@
-//! Arguments of `berth placement`. Each is also a variable of the environment and a key of the configuration.
+//! Arguments of `berth placement`. Each is also an environment variable and a configuration key.
 
 use std::path::PathBuf;
 
@@ -27,13 +27,13 @@ pub struct PlacementArguments {
     /// The ledger: a SQLite file, the URL of a PostgreSQL database, or :memory: [default: berth-placement.db].
     #[arg(long, value_name = "DATABASE", env = "BERTH_PLACEMENT_DATABASE", hide_env_values = true, global = true)]
     pub database: Option<String>,
-    /// How callers prove who they are [default: off].
+    /// How clients authenticate [default: off].
     #[arg(long, value_name = "MODE", env = "BERTH_PLACEMENT_AUTH")]
     pub auth: Option<PlacementAuth>,
-    /// File with rules of oslo.policy.
+    /// File with rules of oslo.policy that replace the defaults.
     #[arg(long, value_name = "FILE", env = "BERTH_PLACEMENT_POLICY_FILE")]
     pub policy_file: Option<PathBuf>,
-    /// Whether the newer default policies hold; without them the role admin may do everything [default: true].
+    /// Whether the newer default policies apply; without them the role admin may do everything [default: true].
     #[arg(long, value_name = "BOOL", env = "BERTH_PLACEMENT_ENFORCE_NEW_DEFAULTS", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub enforce_new_defaults: Option<bool>,
     /// Site whose pages may use the API, `*` for all; can be repeated.
@@ -42,21 +42,21 @@ pub struct PlacementArguments {
     /// Request header that these pages may send; can be repeated.
     #[arg(long, value_name = "HEADER", env = "BERTH_PLACEMENT_CORS_HEADERS", value_delimiter = ',')]
     pub cors_headers: Option<Vec<String>>,
-    /// Draw the order of hosts in allocation candidates anew for each query [default: false].
+    /// Use a random order of hosts for each query of allocation candidates [default: false].
     #[arg(long, value_name = "BOOL", env = "BERTH_PLACEMENT_RANDOMIZE_ALLOCATION_CANDIDATES", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub randomize_allocation_candidates: Option<bool>,
     /// Which candidates come first [default: depth-first].
     #[arg(long, value_name = "STRATEGY", env = "BERTH_PLACEMENT_ALLOCATION_CANDIDATES_GENERATION_STRATEGY")]
     pub allocation_candidates_generation_strategy: Option<GenerationStrategy>,
-    /// Candidates after which a query stops looking for more, before its limit; -1 is no maximum [default: -1].
-    #[arg(long, value_name = "N", env = "BERTH_PLACEMENT_MAX_ALLOCATION_CANDIDATES", allow_negative_numbers = true, value_parser = most)]
+    /// The maximum number of candidates of a query, applied before its limit; -1 for none [default: -1].
+    #[arg(long, value_name = "N", env = "BERTH_PLACEMENT_MAX_ALLOCATION_CANDIDATES", allow_negative_numbers = true, value_parser = parse_limit)]
     pub max_allocation_candidates: Option<i64>,
-    /// What log lines look like.
+    /// The format of log lines.
     #[command(flatten)]
     pub logs: LogArguments,
 }
 
-/// What is done with a ledger besides serving it.
+/// Actions on a ledger besides serving it.
 #[derive(Debug, Subcommand)]
 pub enum PlacementCommand {
     /// Copy a SQLite ledger to a file that does not exist yet, also while a server uses it.
@@ -77,17 +77,17 @@ pub enum GenerationStrategy {
     BreadthFirst,
 }
 
-fn most(text: &str) -> Result<i64, String> {
+fn parse_limit(text: &str) -> Result<i64, String> {
     let number = text.parse().ok().filter(|number| *number >= -1);
     number.ok_or_else(|| "write a whole number from 0 on, or -1 for no maximum".to_owned())
 }
 
-/// How callers prove who they are.
+/// How clients authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlacementAuth {
-    /// They say who they are: tests and local use.
+    /// Clients state their identity themselves: for tests and local use.
     Noauth2,
-    /// Nobody is asked.
+    /// Nothing is contacted.
     Off,
     /// By a token of Keystone.
     Keystone,

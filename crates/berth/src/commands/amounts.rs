@@ -1,9 +1,9 @@
-//! Amounts as people read them and as programs do.
+//! Formats amounts as text and as JSON.
 
 use berth_core::{Bytes, Cores, Resources, host};
 use serde::Serialize;
 
-/// Memory in bytes and vCPUs; `null` for what is not known.
+/// Memory in bytes and vCPUs; `null` for unknown values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Amounts {
     pub(super) memory: Option<i64>,
@@ -23,12 +23,10 @@ impl From<Resources> for Amounts {
 }
 
 impl Amounts {
-    /// For a column of memory.
     pub(super) fn memory(self) -> String {
         self.memory.map_or("unknown".to_owned(), memory)
     }
 
-    /// For a column of cores.
     pub(super) fn cpu(self) -> String {
         match self.cpu {
             None => "unknown".to_owned(),
@@ -37,13 +35,12 @@ impl Amounts {
         }
     }
 
-    /// For a sentence.
-    pub(super) fn words(self) -> String {
+    pub(super) fn format(self) -> String {
         let cores = if self.cpu == Some(1) { "core" } else { "cores" };
         format!("{}, {} {cores}", self.memory(), self.cpu())
     }
 
-    /// What there is of it that is more than nothing, for a sentence; empty if there is nothing.
+    /// The amounts above zero, for a sentence; empty if there are none.
     pub(super) fn present(self) -> String {
         let memory = self.memory.filter(|bytes| *bytes > 0).map(|bytes| format!("{} of memory", memory(bytes)));
         let cpu = self.cpu.filter(|cores| *cores > 0);
@@ -74,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_told_in_the_unit_that_fits() {
+    fn memory_is_reported_in_the_unit_that_fits() {
         for (bytes, text) in [
             (0, "0"),
             (7, "7 B"),
@@ -91,11 +88,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_told_in_words() {
+    fn what_is_there_is_reported_in_words() {
         let amounts = |memory, cpu| Amounts { memory, cpu };
         assert_eq!(amounts(Some(1 << 30), Some(1)).present(), "1 GiB of memory and 1 core");
         assert_eq!(amounts(Some(-1), Some(4)).present(), "4 cores");
         assert_eq!(amounts(None, Some(0)).present(), "");
-        assert_eq!(amounts(None, Some(2)).words(), "unknown, 2 cores");
+        assert_eq!(amounts(None, Some(2)).format(), "unknown, 2 cores");
     }
 }

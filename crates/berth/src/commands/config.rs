@@ -1,4 +1,4 @@
-//! `berth config`: what is wrong with a configuration, and what it says in effect. Both read it as the operator does.
+//! `berth config`: checks a configuration, or prints the values in effect, exactly as the operator reads it.
 
 use berth_cluster::{Kind, Routes, chain};
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
@@ -8,9 +8,9 @@ use berth_telemetry::metrics::Metrics;
 
 use super::output::{self, counted};
 use crate::args::{ConfigArguments, ConfigCommand};
-use crate::assembly::{Memory, OperatorMetrics};
 use crate::error::Error;
 use crate::operator::memory_settings;
+use crate::wiring::{Memory, OperatorMetrics};
 
 pub(super) fn run(command: &ConfigCommand) -> Result<(), Error> {
     match command {
@@ -50,7 +50,7 @@ fn print(arguments: &ConfigArguments) -> Result<(), Error> {
     }
 }
 
-/// What only the start of an operator finds, without asking anybody.
+/// Problems that otherwise only the start of an operator finds, without contacting a cluster.
 fn unusable(configuration: &Configuration) -> Vec<String> {
     let routes = Routes::new(&configuration.api_servers);
     let memory = Memory::new(memory_settings(configuration), &routes);

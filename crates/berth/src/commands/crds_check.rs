@@ -1,6 +1,5 @@
-//! `berth crds check`: stored objects that the admission rules of our kinds would refuse if they were created now. The
-//! rules are those of the API servers themselves, which are asked by dry runs; what there is to do is decided in
-//! `report`.
+//! `berth crds check`: finds stored objects that our admission rules would refuse if they were created now. The API
+//! servers evaluate the rules in dry runs.
 
 #[cfg(test)]
 mod tests;
@@ -14,14 +13,14 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::runtime;
 
-use super::looking;
+use super::cluster_snapshot;
 use super::output::{self, counted};
 use crate::args::{CrdsCheckArguments, Output};
 use crate::error::Error;
 use crate::operator::user_agent;
 
-/// Progress is told after so many objects.
-const TOLD: usize = 5000;
+/// Progress is printed after so many objects.
+const MAX_FINDINGS: usize = 5000;
 
 pub(super) fn run(arguments: &CrdsCheckArguments) -> Result<(), Error> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
@@ -34,13 +33,13 @@ pub(super) fn run(arguments: &CrdsCheckArguments) -> Result<(), Error> {
     }
 }
 
-async fn check(arguments: &CrdsCheckArguments) -> Result<Report, Error> {
-    let configuration = looking::configured(&arguments.clusters)?;
+async fn check(arguments: &CrdsCheckArguments) -> Result<CrdCheckReport, Error> {
+    let configuration = cluster_snapshot::configured(&arguments.clusters)?;
     let routes = Routes::new(&configuration.api_servers);
     let kubeconfig = arguments.clusters.kubeconfig.as_deref();
     let agent = user_agent(&configuration);
     let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
-    let mut report = Report::default();
+    let mut report = CrdCheckReport::default();
     for cluster in clusters.iter() {
         report.extend(kind::<CommittedResource>(cluster, &routes, "committedresources").await);
         report.extend(kind::<Reservation>(cluster, &routes, "reservations").await);
@@ -56,10 +55,10 @@ async fn kind<K: Kind>(cluster: &Cluster, routes: &Routes, plural: &'static str)
         return None;
     }
     let kind = berth_cluster::kind_name::<K>();
-    let mut told = 0;
+    let mut reported = 0;
     let mut progress = |count: usize, left: Option<i64>| {
-        if count / TOLD > told {
-            told = count / TOLD;
+        if count / MAX_FINDINGS > reported {
+            reported = count / MAX_FINDINGS;
             let left = left.map(|left| format!(", {left} left")).unwrap_or_default();
             eprintln!("berth: cluster {}: {count} objects of kind {kind} checked{left}", cluster.name);
         }
@@ -87,16 +86,15 @@ fn wrong<K: Kind>() -> Value {
     json!({ "apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": { "name": text }, "spec": spec })
 }
 
-// What the check has found, and what there is to do about it.
+// The result of the check, with advice.
 
-/// What is said about all clusters.
+/// The result for all clusters.
 #[derive(Debug, Default, Serialize)]
-struct Report {
-    /// By cluster and kind.
+struct CrdCheckReport {
     checked: Vec<Checked>,
 }
 
-/// What is said about the objects of one kind in one cluster.
+/// The result for one kind in one cluster.
 #[derive(Debug)]
 struct Checked {
     cluster: String,
@@ -104,7 +102,6 @@ struct Checked {
     /// The name of the kind for kubectl.
     plural: &'static str,
     tried: Result<Tried, ReadError>,
-    /// Whether the rules are there at all.
     in_force: Result<bool, ReadError>,
 }
 
@@ -120,14 +117,13 @@ struct Finding<'r> {
     advice: String,
 }
 
-impl Extend<Checked> for Report {
+impl Extend<Checked> for CrdCheckReport {
     fn extend<T: IntoIterator<Item = Checked>>(&mut self, checked: T) {
         self.checked.extend(checked);
     }
 }
 
-impl Report {
-    /// Everything was read, and nothing was found.
+impl CrdCheckReport {
     fn is_good(&self) -> bool {
         self.checked.iter().all(|one| {
             one.in_force == Ok(true)
@@ -135,7 +131,6 @@ impl Report {
         })
     }
 
-    /// The last line.
     fn summary(&self) -> String {
         let tried = || self.checked.iter().filter_map(|one| one.tried.as_ref().ok());
         let sum = |count: fn(&Tried) -> usize| tried().map(count).sum::<usize>();
@@ -144,7 +139,7 @@ impl Report {
         let kinds = self.checked.iter().filter(|one| one.in_force != Ok(true)).count();
         let mut text = format!("{} checked, {} would be refused", counted(objects, "object"), refused);
         if untried > 0 {
-            text.extend([format!("; nothing is known about {}", counted(untried, "object"))]);
+            text.extend([format!("; {} could not be tried", counted(untried, "object"))]);
         }
         if kinds > 0 {
             text.extend([format!("; {} could not be checked against our rules", counted(kinds, "kind"))]);
@@ -164,7 +159,7 @@ impl Checked {
         Finding { kind: &self.kind, cluster: &self.cluster, name, field, found, expected, advice }
     }
 
-    /// Old objects are served as they are: rules look at what changes.
+    /// Old objects are served as they are: rules are checked for changes.
     fn advice(&self, name: &str, field: &str) -> String {
         let plural = self.plural;
         match field {
@@ -176,8 +171,7 @@ impl Checked {
         }
     }
 
-    /// What keeps the kind from being checked.
-    fn trouble(&self) -> Option<String> {
+    fn describe_failure(&self) -> Option<String> {
         match (&self.tried, &self.in_force) {
             (Err(error), _) | (_, Err(error)) => Some(error.why.clone()),
             (Ok(_), Ok(false)) => Some(
@@ -198,7 +192,7 @@ impl Serialize for Checked {
         object.serialize_field("cluster", &self.cluster)?;
         object.serialize_field("kind", &self.kind)?;
         object.serialize_field("objects", &self.tried.as_ref().map_or(0, |tried| tried.objects))?;
-        object.serialize_field("trouble", &self.trouble())?;
+        object.serialize_field("failure", &self.describe_failure())?;
         object.serialize_field("refused", &self.findings().collect::<Vec<_>>())?;
         object.serialize_field("untried", &untried)?;
         object.end()
@@ -206,7 +200,7 @@ impl Serialize for Checked {
 }
 
 /// One line for each field, then what could not be checked.
-fn text(report: &Report) -> String {
+fn text(report: &CrdCheckReport) -> String {
     let mut text = String::new();
     for one in &report.checked {
         for Finding { kind, cluster, name, field, found, expected, advice } in one.findings() {
@@ -217,8 +211,8 @@ fn text(report: &Report) -> String {
         for untried in one.tried.iter().flat_map(|tried| &tried.untried) {
             text.extend([format!("{} {}/{}\n  not checked: {}\n", one.kind, one.cluster, untried.name, untried.why)]);
         }
-        if let Some(trouble) = one.trouble() {
-            text.extend([format!("{} objects of cluster {}\n  not checked: {trouble}\n", one.kind, one.cluster)]);
+        if let Some(failure) = one.describe_failure() {
+            text.extend([format!("{} objects of cluster {}\n  not checked: {failure}\n", one.kind, one.cluster)]);
         }
     }
     if report.is_good() {

@@ -1,13 +1,13 @@
-//! `berth explain commitment`: why a commitment is ready or not. What the operator would do is asked of its controllers;
-//! what the screen says is decided in `course`, `steps` and `report`, how it looks in `text`.
+//! `berth explain commitment`: why a commitment is or is not ready. The facts come from a dry run of the controllers,
+//! the report is a value, and the text is a rendering of it.
 
 mod claim;
-mod course;
 mod facts;
 mod report;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,62 +16,61 @@ use berth_cluster::ObjectKey;
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_telemetry::clock::{Clock, SystemClock};
 
-use super::foreseeing::{self, Foresight};
-use super::looking::{Look, UNSEEN};
-use super::naming::{self, Called};
-use super::next;
-use super::reasons::Told;
+use super::cluster_snapshot::{ClusterSnapshot, UNSEEN};
+use super::dry_run::{self, OperatorDryRun};
+use super::next_step;
+use super::object_lookup::{self, KindName};
+use super::reasons::ExplainedCondition;
 use super::table::{row, table};
 use super::times::moment;
 use super::vms::VmRow;
 use crate::args::CommitmentArguments;
 use crate::error::Error;
-use facts::Facts;
-use report::{Account, Row};
+use facts::ExplainedCommitment;
+use report::{CommitmentReport, Row};
 
 pub(super) fn run(arguments: &CommitmentArguments) -> Result<(), Error> {
-    let explain = async |look: &Look| explain(look, &arguments.name, Arc::new(SystemClock)).await;
-    foreseeing::show(&arguments.clusters, arguments.output, explain, text)
+    let explain = async |snapshot: &ClusterSnapshot| explain(snapshot, &arguments.name, Arc::new(SystemClock)).await;
+    dry_run::show(&arguments.clusters, arguments.output, explain, text)
 }
 
-async fn explain(look: &Look, name: &str, clock: Arc<dyn Clock>) -> Result<Account, Error> {
-    let key = find(look, name)?;
-    let foresight = Foresight::new(look, clock).await?;
-    let facts = Facts::gather(&foresight, &key).await;
+async fn explain(snapshot: &ClusterSnapshot, name: &str, clock: Arc<dyn Clock>) -> Result<CommitmentReport, Error> {
+    let key = find(snapshot, name)?;
+    let dry_run = OperatorDryRun::new(snapshot, clock).await?;
+    let facts = ExplainedCommitment::gather(&dry_run, &key).await;
     // It was there a moment ago, in the same memory.
     let facts =
         facts.ok_or_else(|| Error::Unknown { what: "commitment", name: key.to_string(), hint: String::new() })?;
-    Ok(report::report(&facts, &look.missing))
+    Ok(report::report(&facts, &snapshot.missing))
 }
 
-/// By name or by UUID.
-fn find(look: &Look, name: &str) -> Result<ObjectKey, Error> {
-    let store = &look.memory.stores.commitments;
-    let called = Called { what: "commitment", kind: "CommittedResource" };
-    naming::find(look, store, name, called, |uuid| {
+fn find(snapshot: &ClusterSnapshot, name: &str) -> Result<ObjectKey, Error> {
+    let store = &snapshot.memory.stores.commitments;
+    let called = KindName { what: "commitment", kind: "CommittedResource" };
+    object_lookup::find(snapshot, store, name, called, |uuid| {
         let readable = store.select(&COMMITMENT_BY_UUID, uuid).into_iter().map(|entry| entry.key);
-        let malformed = store.malformed().into_iter().filter(|one| one.raw["spec"]["commitmentUUID"] == uuid);
-        readable.chain(malformed.map(|one| one.key)).collect()
+        let invalid = store.invalid_entries().into_iter().filter(|one| one.raw["spec"]["commitmentUUID"] == uuid);
+        readable.chain(invalid.map(|one| one.key)).collect()
     })
 }
 
-// The account of a commitment for people.
+// Formats the report as text.
 
-fn text(account: &Account) -> String {
-    let mut text = Look::heading(&account.missing);
+fn text(account: &CommitmentReport) -> String {
+    let mut text = ClusterSnapshot::heading(&account.missing);
     text.push_str(&head(account));
     text.push('\n');
-    text.push_str(&Told::lines(account.ready.as_ref(), account.now));
-    text.push_str(&Told::mark_lines(&account.marks, account.now));
+    text.push_str(&ExplainedCondition::lines(account.ready.as_ref(), account.now));
+    text.push_str(&ExplainedCondition::format_extra_conditions(&account.extra_conditions, account.now));
     let _ = writeln!(text, "\nWhy\n  {}", account.why);
     text.push_str(&slots(account));
     text.push_str(&vms(account));
-    text.push_str(&next::lines(&account.next, account.now));
+    text.push_str(&next_step::lines(&account.next, account.now));
     let _ = writeln!(text, "\n{UNSEEN}");
     text
 }
 
-fn head(account: &Account) -> String {
+fn head(account: &CommitmentReport) -> String {
     let mut text =
         format!("Commitment {} in zone {}, cluster {}\n", account.commitment, account.wanted.zone, account.cluster);
     let domain = if account.domain.is_empty() { String::new() } else { format!(", domain {}", account.domain) };
@@ -79,9 +78,9 @@ fn head(account: &Account) -> String {
         row(["UUID", &account.uuid]),
         row(["Project", &format!("{}{domain}", account.project)]),
         row(["State", &state(account)]),
-        row(["Wanted", &account.wanted.words()]),
+        row(["Wanted", &account.wanted.describe()]),
         row(["Accepted", &accepted(account)]),
-        row(["No room", rejection(account)]),
+        row(["No capacity", rejection(account)]),
     ];
     if let Some(since) = account.being_deleted_since {
         rows.push(row(["Deleted", &format!("asked for at {}", moment(since, account.now))]));
@@ -90,33 +89,32 @@ fn head(account: &Account) -> String {
     text
 }
 
-fn state(account: &Account) -> String {
+fn state(account: &CommitmentReport) -> String {
     let start = account.start.map(|start| format!(", starts at {}", moment(start, account.now)));
     let end =
         account.end.map_or(", without an end".to_owned(), |end| format!(", ends at {}", moment(end, account.now)));
     format!("{}{}{end}", account.state, start.unwrap_or_default())
 }
 
-/// What a lack of room leads to.
-fn rejection(account: &Account) -> &'static str {
+/// The consequence of a lack of free capacity.
+fn rejection(account: &CommitmentReport) -> &'static str {
     match (account.allow_rejection, account.rejection_is_over) {
-        (false, _) => "it is tried again for ever",
+        (false, _) => "it is retried",
         (true, false) => "it is rejected",
-        (true, true) => "it is tried again for ever, since as much was accepted before",
+        (true, true) => "it is retried, because as much was accepted before",
     }
 }
 
-fn accepted(account: &Account) -> String {
+fn accepted(account: &CommitmentReport) -> String {
     let Some(accepted) = &account.accepted else { return "nothing".to_owned() };
     let at = account.accepted_at.map(|at| format!(", at {}", moment(at, account.now)));
-    let same = if *accepted == account.wanted { "the same".to_owned() } else { accepted.words() };
+    let same = if *accepted == account.wanted { "the same".to_owned() } else { accepted.describe() };
     same + &at.unwrap_or_default()
 }
 
-/// So many slots are shown.
 const SHOWN: usize = 20;
 
-fn slots(account: &Account) -> String {
+fn slots(account: &CommitmentReport) -> String {
     if account.slots.is_empty() {
         let cores = account.wanted.resource == "cores";
         return if cores { String::new() } else { "\nIt has no slots.\n".to_owned() };
@@ -131,7 +129,7 @@ fn slots(account: &Account) -> String {
     title + &table(&rows, &[]) + &rest
 }
 
-fn vms(account: &Account) -> String {
+fn vms(account: &CommitmentReport) -> String {
     let of_slot = |slot: &Row| slot.vms.iter().map(|vm| vm_row(&slot.name, vm)).collect::<Vec<_>>();
     let all: Vec<_> = account.slots.iter().flat_map(of_slot).collect();
     if all.is_empty() {
@@ -145,10 +143,10 @@ fn vms(account: &Account) -> String {
 }
 
 fn vm_row(slot: &str, vm: &VmRow) -> Vec<String> {
-    vec![vm.vm.clone(), slot.to_owned(), vm.size.words(), vm.state.clone()]
+    vec![vm.vm.clone(), slot.to_owned(), vm.size.format(), vm.state.clone()]
 }
 
-/// Of many slots those that are not in force come first.
+/// If there are many slots, those that are not in force come first.
 fn shown(all: &[Row]) -> Vec<&Row> {
     let mut shown: Vec<&Row> = all.iter().collect();
     if shown.len() > SHOWN {
@@ -158,13 +156,13 @@ fn shown(all: &[Row]) -> Vec<&Row> {
     shown
 }
 
-fn slot_row(slot: &Row, account: &Account) -> Vec<String> {
+fn slot_row(slot: &Row, account: &CommitmentReport) -> Vec<String> {
     let elsewhere = slot.cluster != account.cluster;
     let name = if elsewhere { format!("{}/{}", slot.cluster, slot.name) } else { slot.name.clone() };
     let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     vec![
         name,
-        slot.size.words(),
+        slot.size.format(),
         or_dash(&slot.flavor),
         or_dash(slot.target_host.as_deref().unwrap_or_default()),
         slot.vms.len().to_string(),

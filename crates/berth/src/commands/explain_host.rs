@@ -1,8 +1,7 @@
-//! `berth explain host`: what a host holds, what blocks it, and which flavors fit. What the screen says is decided in
-//! `report`, how it looks in `text`; this reads the facts.
+//! `berth explain host`: what a host holds, what blocks it, and which flavors fit.
 
 mod facts;
-mod fits;
+mod feasibility;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -13,56 +12,56 @@ use berth_core::HostName;
 use berth_scheduler::PipelineChoice;
 
 use super::amounts::Amounts;
-use super::looking::{self, Look, UNSEEN};
+use super::cluster_snapshot::{self, ClusterSnapshot, UNSEEN};
 use super::table::{row, table};
 use super::{output, similar};
 use crate::args::HostArguments;
 use crate::error::Error;
-use facts::Facts;
-use fits::{Fit, GroupFit, Question};
-use report::{Account, Row};
+use facts::ExplainedHost;
+use feasibility::{FlavorFeasibility, GroupFeasibility, Question};
+use report::{HostReportView, Row};
 
 pub(super) fn run(arguments: &HostArguments) -> Result<(), Error> {
-    let configuration = looking::configured(&arguments.clusters)?;
-    let look = looking::look(&arguments.clusters, configuration)?;
+    let configuration = cluster_snapshot::configured(&arguments.clusters)?;
+    let snapshot = cluster_snapshot::read_snapshot(&arguments.clusters, configuration)?;
     let name = HostName::from(arguments.name.as_str());
-    let scheduler = &look.memory.scheduler;
-    let Some(host) = scheduler.host_report(&name) else { return Err(unknown(&arguments.name, &look)) };
-    let facts = Facts::gather(host, &look.memory.stores);
-    let groups = look.flavor_groups();
-    let choice = choice(&look);
+    let scheduler = &snapshot.memory.scheduler;
+    let Some(host) = scheduler.host_report(&name) else { return Err(unknown(&arguments.name, &snapshot)) };
+    let facts = ExplainedHost::gather(host, &snapshot.memory.stores);
+    let groups = snapshot.flavor_groups();
+    let choice = choice(&snapshot);
     let project = arguments.project.as_deref().map(Into::into);
     let question = Question::about(&facts.host, project, &choice);
     let fits = match &groups {
         Ok(known) => Ok(question.ask(&known.groups, |request| scheduler.refusal(&name, request))),
         Err(error) => Err(error),
     };
-    let account = report::report(&facts, &question, fits, &look.missing);
+    let account = report::report(&facts, &question, fits, &snapshot.missing);
     output::show(arguments.output, &account, text)
 }
 
 /// A host of a cluster that is missing is not known either.
-fn unknown(name: &str, look: &Look) -> Error {
-    let names = look.memory.scheduler.host_names();
-    let hint = similar::hint(name, names.iter().map(HostName::as_str)) + &look.unread_clusters();
+fn unknown(name: &str, snapshot: &ClusterSnapshot) -> Error {
+    let names = snapshot.memory.scheduler.host_names();
+    let hint = similar::hint(name, names.iter().map(HostName::as_str)) + &snapshot.unread_clusters();
     Error::Unknown { what: "host", name: name.to_owned(), hint }
 }
 
-fn choice(look: &Look) -> PipelineChoice {
-    let configured = &look.configuration.reservation_controller;
+fn choice(snapshot: &ClusterSnapshot) -> PipelineChoice {
+    let configured = &snapshot.configuration.reservation_controller;
     PipelineChoice {
         flavor_group_pipelines: configured.flavor_group_pipelines.clone(),
         default: configured.pipeline_default.clone().unwrap_or_default(),
     }
 }
 
-// The account of a host for people.
+// Formats the report as text.
 
 /// Traits that keep others away are worth a line.
 const EXCLUSIVE: &str = "EXCLUSIVE";
 
-fn text(account: &Account) -> String {
-    let mut text = Look::heading(&account.missing);
+fn text(account: &HostReportView) -> String {
+    let mut text = ClusterSnapshot::heading(&account.missing);
     text.push_str(&head(account));
     text.push_str(&sums(account));
     text.push_str(&reservations(account));
@@ -71,7 +70,7 @@ fn text(account: &Account) -> String {
     text
 }
 
-fn head(account: &Account) -> String {
+fn head(account: &HostReportView) -> String {
     let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
     let zone = or(&account.zone, "none");
     let kind = or(&account.hypervisor_type, "unknown hypervisor type");
@@ -83,8 +82,8 @@ fn head(account: &Account) -> String {
     let why = account.out_of_service_because.join("; ");
     let service = if account.in_service { "yes".to_owned() } else { format!("NO, nothing is placed here: {why}") };
     let _ = writeln!(text, "  In service: {service}");
-    if let Some(nonsense) = &account.nonsense {
-        let _ = writeln!(text, "  NOT OFFERED: an amount makes no sense: {nonsense}");
+    if let Some(invalid_amount) = &account.invalid_amount {
+        let _ = writeln!(text, "  NOT OFFERED: invalid amount: {invalid_amount}");
     }
     let conditions: Vec<_> = account.conditions.iter().map(|(name, status)| format!("{name} {status}")).collect();
     let _ = writeln!(text, "  Conditions: {}", or(&conditions.join(", "), "none"));
@@ -98,7 +97,6 @@ fn head(account: &Account) -> String {
     text
 }
 
-/// Those that keep others away first.
 fn traits(all: &[String]) -> String {
     let (mut first, others): (Vec<&str>, Vec<&str>) =
         all.iter().map(String::as_str).partition(|name| name.contains(EXCLUSIVE));
@@ -106,13 +104,13 @@ fn traits(all: &[String]) -> String {
     if first.is_empty() { "none".to_owned() } else { first.join(", ") }
 }
 
-fn sums(account: &Account) -> String {
+fn sums(account: &HostReportView) -> String {
     let vms = format!("VMs: {}, running: {}", account.vms.count, account.vms.running);
     let blocking = format!("besides the VMs in them: {}", account.reservations.len());
     let physical = account.physical_capacity;
     let physical = match (physical.memory, physical.cpu) {
         (None, None) => String::new(),
-        _ => format!("physical: {}", physical.words()),
+        _ => format!("physical: {}", physical.format()),
     };
     let line = |name: &str, amounts: Amounts, note: &str| {
         vec![name.to_owned(), amounts.memory(), amounts.cpu(), note.to_owned()]
@@ -128,14 +126,14 @@ fn sums(account: &Account) -> String {
     if let Some(beyond) = account.overbooked {
         let _ = writeln!(
             text,
-            "  OVER-BOOKED by {}: what is on this host is more than fits, and nothing more is placed here",
+            "  OVER-BOOKED by {}: this host holds more than its capacity, and nothing more is placed here",
             beyond.present()
         );
     }
     text
 }
 
-fn reservations(account: &Account) -> String {
+fn reservations(account: &HostReportView) -> String {
     if account.reservations.is_empty() {
         return "\nNo reservation blocks anything here.\n".to_owned();
     }
@@ -152,8 +150,8 @@ fn reservation(one: &Row) -> Vec<String> {
         one.kind.trim_end_matches("Reservation").to_owned(),
         or_dash(&one.project),
         or_dash(&one.group),
-        one.size.words(),
-        one.blocks.words(),
+        one.size.format(),
+        one.blocks.format(),
         format!("{}/{}", one.vms_confirmed, one.vms_expected),
         state(one),
     ]
@@ -161,36 +159,36 @@ fn reservation(one: &Row) -> Vec<String> {
 
 fn state(one: &Row) -> String {
     let mut parts = vec![if one.ready { "ready" } else { "not ready" }.to_owned()];
-    parts.extend(one.said.clone().filter(|_| !one.ready).map(|said| said.replace('\n', " ")));
+    parts.extend(one.ready_message.clone().filter(|_| !one.ready).map(|message| message.replace('\n', " ")));
     parts.extend(one.moving.as_ref().map(|other| format!("moving {other}")));
     parts.join(", ")
 }
 
-fn fits(account: &Account) -> String {
+fn fits(account: &HostReportView) -> String {
     if let Some(why) = &account.fits_unknown {
-        return format!("\nWhat fits cannot be said: {why}\n");
+        return format!("\nFeasible flavors are unknown: {why}\n");
     }
     if account.fits.is_empty() {
-        return "\nWhat fits: there is no flavor.\n".to_owned();
+        return "\nFeasible flavors: there are none.\n".to_owned();
     }
     let project = match account.tried_project.as_str() {
-        "" => "of no project in particular".to_owned(),
+        "" => "of no particular project".to_owned(),
         project => format!("of project {project}"),
     };
-    let mut text = format!("\nWhat fits now, as slots {project}\n");
+    let mut text = format!("\nFeasible flavors, as slots {project}\n");
     for group in &account.fits {
         text.push_str(&fits_of(group));
     }
     text
 }
 
-fn fits_of(group: &GroupFit) -> String {
+fn fits_of(group: &GroupFeasibility) -> String {
     let pipeline = if group.pipeline.is_empty() { String::new() } else { format!(" (pipeline {})", group.pipeline) };
     let rows: Vec<_> = group.flavors.iter().map(fit).collect();
     format!("  Group {}{pipeline}\n{}", group.group, table(&rows, &[2]))
 }
 
-fn fit(fit: &Fit) -> Vec<String> {
+fn fit(fit: &FlavorFeasibility) -> Vec<String> {
     let slots = fit.slots.unwrap_or_default();
     let lacks = fit.lacks.map(Amounts::present).filter(|lacks| !lacks.is_empty());
     let remark = match (&fit.refused_by, &fit.error, lacks) {
@@ -199,5 +197,5 @@ fn fit(fit: &Fit) -> Vec<String> {
         (_, _, Some(lacks)) => format!("lacks {lacks}"),
         _ => String::new(),
     };
-    vec![format!("  {}", fit.flavor), fit.size.words(), slots.to_string(), remark]
+    vec![format!("  {}", fit.flavor), fit.size.format(), slots.to_string(), remark]
 }

@@ -1,5 +1,4 @@
-//! `berth explain slot`: where a slot is and should be, what it takes there, and what it waits for. What the operator would do
-//! is asked of its controllers; what the screen says is decided in `report`, how it looks in `text`.
+//! `berth explain slot`: where a slot is and should be, what it blocks on its hosts, and what it waits for.
 
 mod facts;
 mod report;
@@ -13,37 +12,38 @@ use berth_cluster::ObjectKey;
 use berth_crds::ReservationType;
 use berth_telemetry::clock::{Clock, SystemClock};
 
-use super::foreseeing::{self, Foresight};
-use super::looking::{Look, UNSEEN};
-use super::naming::{self, Called};
-use super::next;
-use super::reasons::Told;
+use super::cluster_snapshot::{ClusterSnapshot, UNSEEN};
+use super::dry_run::{self, OperatorDryRun};
+use super::next_step;
+use super::object_lookup::{self, KindName};
+use super::reasons::ExplainedCondition;
 use super::table::{row, table};
 use super::times::moment;
 use super::vms::VmRow;
 use crate::args::SlotArguments;
 use crate::error::Error;
-use facts::Facts;
-use report::{Account, BlockOn};
+use facts::ExplainedSlot;
+use report::{BlockOn, SlotReport};
 
 pub(super) fn run(arguments: &SlotArguments) -> Result<(), Error> {
-    let explain = async |look: &Look| explain(look, &arguments.name, Arc::new(SystemClock)).await;
-    foreseeing::show(&arguments.clusters, arguments.output, explain, text)
+    let explain = async |snapshot: &ClusterSnapshot| explain(snapshot, &arguments.name, Arc::new(SystemClock)).await;
+    dry_run::show(&arguments.clusters, arguments.output, explain, text)
 }
 
-async fn explain(look: &Look, name: &str, clock: Arc<dyn Clock>) -> Result<Account, Error> {
-    let key = find(look, name)?;
-    let foresight = Foresight::new(look, clock).await?;
-    let facts = Facts::gather(look, &foresight, &key);
+async fn explain(snapshot: &ClusterSnapshot, name: &str, clock: Arc<dyn Clock>) -> Result<SlotReport, Error> {
+    let key = find(snapshot, name)?;
+    let dry_run = OperatorDryRun::new(snapshot, clock).await?;
+    let facts = ExplainedSlot::gather(snapshot, &dry_run, &key);
     // It was there a moment ago, in the same memory.
     let facts = facts.ok_or_else(|| Error::Unknown { what: "slot", name: key.to_string(), hint: String::new() })?;
-    Ok(report::report(&facts, &look.missing))
+    Ok(report::report(&facts, &snapshot.missing))
 }
 
-/// Reservations of other types are looked after by others.
-fn find(look: &Look, name: &str) -> Result<ObjectKey, Error> {
-    let store = &look.memory.stores.reservations;
-    let key = naming::find(look, store, name, Called { what: "slot", kind: "Reservation" }, |_| Vec::new())?;
+/// Reservations of other types belong to other clients.
+fn find(snapshot: &ClusterSnapshot, name: &str) -> Result<ObjectKey, Error> {
+    let store = &snapshot.memory.stores.reservations;
+    let key =
+        object_lookup::find(snapshot, store, name, KindName { what: "slot", kind: "Reservation" }, |_| Vec::new())?;
     match store.get(&key).map(|object| object.spec.type_) {
         Some(kind) if kind != ReservationType::CommittedResourceReservation => {
             Err(Error::NoSlot { name: key.to_string(), kind: kind.as_str() })
@@ -52,26 +52,26 @@ fn find(look: &Look, name: &str) -> Result<ObjectKey, Error> {
     }
 }
 
-// The account of a slot for people.
+// Formats the report as text.
 
-fn text(account: &Account) -> String {
-    let mut text = Look::heading(&account.missing);
+fn text(account: &SlotReport) -> String {
+    let mut text = ClusterSnapshot::heading(&account.missing);
     text.push_str(&head(account));
     text.push('\n');
-    text.push_str(&Told::lines(account.ready.as_ref(), account.now));
-    text.push_str(&Told::mark_lines(&account.marks, account.now));
+    text.push_str(&ExplainedCondition::lines(account.ready.as_ref(), account.now));
+    text.push_str(&ExplainedCondition::format_extra_conditions(&account.extra_conditions, account.now));
     let _ = writeln!(text, "\nNow\n  {}", account.state.replace('\n', " "));
     text.push_str(&vms(&account.vms));
-    text.push_str(&next::lines(&account.next, account.now));
+    text.push_str(&next_step::lines(&account.next, account.now));
     let _ = writeln!(text, "\n{UNSEEN}");
     text
 }
 
-fn head(account: &Account) -> String {
+fn head(account: &SlotReport) -> String {
     let mut rows = vec![
         row(["Commitment", &owner(account)]),
         row(["Project", &account.project]),
-        row(["Size", &format!("{}, {} of {}", account.size.words(), account.flavor, account.group)]),
+        row(["Size", &format!("{}, {} of {}", account.size.format(), account.flavor, account.group)]),
         row(["Host", &host(account)]),
     ];
     rows.extend(account.blocks.iter().map(|one| row(["Blocks", &blocks(one)])));
@@ -82,7 +82,7 @@ fn head(account: &Account) -> String {
     title + &table(&rows, &[])
 }
 
-fn owner(account: &Account) -> String {
+fn owner(account: &SlotReport) -> String {
     let owner = &account.commitment;
     let reason = owner.reason.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
     match &owner.objects[..] {
@@ -92,7 +92,7 @@ fn owner(account: &Account) -> String {
     }
 }
 
-fn host(account: &Account) -> String {
+fn host(account: &SlotReport) -> String {
     match (&account.target_host, &account.status_host) {
         (None, None) => "none".to_owned(),
         (None, Some(is)) => format!("none; its status still says {is}"),
@@ -105,14 +105,14 @@ fn host(account: &Account) -> String {
 fn blocks(one: &BlockOn) -> String {
     let Some(amount) = one.blocks else { return format!("nothing on {}, which is not known", one.host) };
     let overbooked = if one.overbooked { "; this host is OVER-BOOKED" } else { "" };
-    format!("{} on {}, besides the VMs that are there{overbooked}", amount.words(), one.host)
+    format!("{} on {}, besides the VMs that are there{overbooked}", amount.format(), one.host)
 }
 
 fn vms(all: &[VmRow]) -> String {
     if all.is_empty() {
         return "\nNo VM is expected in it.\n".to_owned();
     }
-    let line = |vm: &VmRow| vec![vm.vm.clone(), vm.size.words(), vm.state.clone()];
+    let line = |vm: &VmRow| vec![vm.vm.clone(), vm.size.format(), vm.state.clone()];
     let rows: Vec<_> = [row(["VM", "SIZE", "WHERE"])].into_iter().chain(all.iter().map(line)).collect();
     format!("\nVMs that are expected in it\n{}", table(&rows, &[]))
 }

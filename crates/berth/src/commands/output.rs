@@ -1,4 +1,4 @@
-//! Writing to standard output, and manifests also into a directory.
+//! Writes to standard output, and manifests also to a directory.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,9 +29,7 @@ pub(super) fn counted(count: usize, what: &str) -> String {
 /// A manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
-    /// Its name in a directory.
     pub(super) name: String,
-    /// YAML documents.
     pub(super) text: String,
 }
 
@@ -56,7 +54,6 @@ fn write(directory: &Path, files: &[File]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Prints an answer in the wanted form.
 pub(super) fn show<T: Serialize>(form: Output, answer: &T, text: impl FnOnce(&T) -> String) -> Result<(), Error> {
     match form {
         Output::Text => print(&text(answer)),
@@ -64,7 +61,6 @@ pub(super) fn show<T: Serialize>(form: Output, answer: &T, text: impl FnOnce(&T)
     }
 }
 
-/// An answer for programs.
 pub(super) fn json<T: Serialize>(answer: &T) -> Result<String, Error> {
     let failed = |error: serde_json::Error| Error::File { path: "standard output".into(), source: error.into() };
     Ok(serde_json::to_string_pretty(answer).map_err(failed)? + "\n")

@@ -1,5 +1,5 @@
-//! `berth placement`: from flags to a server of the Placement API, to a copy of its ledger, or to a question to a server
-//! that runs. Flags count more than the configuration; what is served is up to `berth_placement`.
+//! `berth placement`: runs a server of the Placement API, copies its ledger, or queries a running server. Flags take
+//! precedence over the configuration.
 
 use std::future::Future;
 use std::io;
@@ -52,13 +52,13 @@ pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
         Some(PlacementCommand::Check) => {
             let configuration = config::load(&files, false)?.configuration;
             let listen = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
-            let address = Address::from_flag(listen)?.ok_or_else(no_metrics_listen)?;
+            let address = Address::from_flag(listen)?.ok_or_else(refuse_metrics_address)?;
             blocking(check(address))
         }
     }
 }
 
-fn no_metrics_listen() -> Error {
+fn refuse_metrics_address() -> Error {
     Error::Wrong("a server without --metrics-listen cannot be asked; start it with an address".to_owned())
 }
 
@@ -112,12 +112,12 @@ fn mode(auth: PlacementAuth) -> AuthMode {
     }
 }
 
-/// `None`: nobody is asked.
+/// `None`: nothing is contacted.
 fn authentication(mode: AuthMode) -> Result<Option<Arc<dyn Authentication>>, Error> {
     match mode {
         AuthMode::NoAuth2 => Ok(Some(Arc::new(NoAuth2))),
         AuthMode::Off => {
-            tracing::warn!("authentication is off: everybody who reaches the Placement API may do everything");
+            tracing::warn!("authentication is off; every client of the Placement API has all rights");
             Ok(None)
         }
         AuthMode::Keystone => Err(Error::NotProvided {
@@ -142,8 +142,9 @@ async fn check(address: Address) -> Result<(), Error> {
     let answer = asked.map_err(|source| Error::NoServer { address: address.to_string(), source })?;
     // One answer on a connection that is closed: what follows its head is the body.
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let answer: Value = serde_json::from_str(body)
-        .map_err(|_| Error::Wrong(format!("{address} is no server of the Placement API; give its --metrics-listen")))?;
+    let answer: Value = serde_json::from_str(body).map_err(|_| {
+        Error::Wrong(format!("{address} is not a server of the Placement API; pass its --metrics-listen"))
+    })?;
     if let Some(why) = answer.get("error").and_then(Value::as_str) {
         return Err(Error::Wrong(why.to_owned()));
     }
@@ -172,7 +173,6 @@ mod tests {
     use super::*;
     use crate::args::{Arguments, Command};
 
-    /// What the flags make of a configuration.
     fn generated(flags: &[&str], keys: &Value) -> GenerationOptions {
         let all = [&["berth", "placement"], flags].concat();
         let Command::Placement(arguments) = Arguments::try_parse_from(all).unwrap().command else {
@@ -218,16 +218,16 @@ mod tests {
             ("--allocation-candidates-generation-strategy=wide", "depth-first, breadth-first"),
             ("--randomize-allocation-candidates=often", "true, false"),
         ] {
-            let told = Arguments::try_parse_from(["berth", "placement", flag]).unwrap_err().to_string();
-            assert!(told.contains(text), "{told}");
+            let reported = Arguments::try_parse_from(["berth", "placement", flag]).unwrap_err().to_string();
+            assert!(reported.contains(text), "{reported}");
         }
         for (key, value, text) in [
             ("maxAllocationCandidates", json!(-2), "write -1 or more"),
             ("allocationCandidatesGenerationStrategy", json!("wide"), r#"write "depth-first" or "breadth-first""#),
         ] {
             let values = json!({ "placement": { key: value } });
-            let told = config::decode(values.as_object().unwrap(), false).unwrap_err().to_string();
-            assert!(told.contains(text), "{told}");
+            let reported = config::decode(values.as_object().unwrap(), false).unwrap_err().to_string();
+            assert!(reported.contains(text), "{reported}");
         }
     }
 }

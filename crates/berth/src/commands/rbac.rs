@@ -1,6 +1,5 @@
-//! `berth rbac`: prints the namespace, the service account, the roles and the bindings of an operator, or writes them into a
-//! directory. What is allowed comes from the declarations beside the code (`assembly::rights`); here only how it is written,
-//! with the reasons as comments. `config/rbac` is its output.
+//! `berth rbac`: prints the namespace, service account, roles and bindings of an operator. The rights are declared
+//! beside the code that needs them (`wiring::rights`); `config/rbac` is the output of this command.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -8,8 +7,8 @@ use berth_cluster::{Role, Rule, roles};
 
 use super::output::{self, File};
 use crate::args::RbacArguments;
-use crate::assembly::all_rights;
 use crate::error::Error;
+use crate::wiring::all_rights;
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +44,7 @@ fn file(role: &Role, account_namespace: &str) -> File {
     File { name, text: format!("{about}# Printed by `berth rbac`.\n{role}---\n{binding}") }
 }
 
-/// The name of the file, and what is to be said about it.
+/// The name of the file, and its description.
 fn title(role: &Role) -> (String, &'static str) {
     match role.name.as_str() {
         ACCOUNT => (
@@ -96,7 +95,7 @@ impl Display for Allowed<'_> {
     }
 }
 
-/// What gives a role to the service account.
+/// The binding of a role to the service account.
 struct Binding<'a> {
     role: &'a Role,
     account_namespace: Scalar<'a>,

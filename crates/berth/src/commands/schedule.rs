@@ -1,5 +1,4 @@
-//! `berth schedule`: a dry run of a request against the clusters. What is asked is decided in `request`, what the screen
-//! says in `report`, how it looks in `text`.
+//! `berth schedule`: a dry run of a request against the clusters.
 
 mod report;
 #[cfg(test)]
@@ -17,7 +16,7 @@ use berth_scheduler::{Call, Explanation, Hints, Intent, Options, Request};
 use berth_scheduler_api::wire;
 use berth_telemetry::config::ReservationController;
 
-use super::looking::{self, Look, UNSEEN};
+use super::cluster_snapshot::{self, ClusterSnapshot, UNSEEN};
 use super::table::{row, table};
 use super::{output, similar};
 use crate::args::{RequestSource, ScheduleArguments};
@@ -25,36 +24,36 @@ use crate::error::Error;
 use report::{DryRun, Ranked, Removed};
 
 pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
-    let configuration = looking::configured(&arguments.clusters)?;
+    let configuration = cluster_snapshot::configured(&arguments.clusters)?;
     let source = &arguments.source;
-    // Before anybody is asked: a body that is none needs no cluster.
+    // Before anything is contacted: an invalid body needs no cluster.
     let written = source.request.as_deref().map(|path| read(path, configuration.scheduler.max_body_bytes));
     let written = written.transpose()?;
-    let look = looking::look(&arguments.clusters, configuration)?;
+    let snapshot = cluster_snapshot::read_snapshot(&arguments.clusters, configuration)?;
     let request = match written {
         Some(request) => request,
-        None => short(source, &look)?,
+        None => short(source, &snapshot)?,
     };
-    let (answer, explanation) = ask(&look, &request)?;
-    let run = report::report(&request, &answer, explanation, &look.missing);
+    let (answer, explanation) = ask(&snapshot, &request)?;
+    let run = report::report(&request, &answer, explanation, &snapshot.missing);
     let shown = if arguments.all { usize::MAX } else { arguments.limit.get() };
     output::show(arguments.output, &run, |run| text(run, shown, arguments.all))
 }
 
 /// The hosts that would be answered, and the reasons.
-fn ask(look: &Look, request: &Request) -> Result<(Vec<berth_core::HostName>, Explanation), Error> {
-    let scheduler = &look.memory.scheduler;
+fn ask(snapshot: &ClusterSnapshot, request: &Request) -> Result<(Vec<berth_core::HostName>, Explanation), Error> {
+    let scheduler = &snapshot.memory.scheduler;
     let call = Call { request, now: Duration::ZERO, chance: 0, guest: None, stopwatch: None, explain: true };
     let answer = scheduler.answer(&call)?;
     let explanation = answer.explanation.map_or_else(|| scheduler.explain(request), Ok)?;
     Ok((answer.hosts, explanation))
 }
 
-// The account of a dry run for people.
+// Formats the dry run as text.
 
 /// `shown` hosts at most, with `all` also every removed one.
 fn text(run: &DryRun, shown: usize, all: bool) -> String {
-    let mut text = Look::heading(&run.missing);
+    let mut text = ClusterSnapshot::heading(&run.missing);
     text.push_str(&head(run));
     if let Some(failed) = &run.failed {
         let _ = writeln!(text, "\nFAILED: {failed}; every host that reached this filter was removed");
@@ -72,7 +71,7 @@ fn head(run: &DryRun) -> String {
     let rows = [
         row(["Pipeline", &run.pipeline]),
         row(["Intent", run.intent.unwrap_or("none, as Nova creates a VM")]),
-        row(["Wanted", &format!("{} x {} ({})", wanted.instances, wanted.flavor, wanted.size.words())]),
+        row(["Wanted", &format!("{} x {} ({})", wanted.instances, wanted.flavor, wanted.size.format())]),
         row(["For", &format!("{zone}, {project}")]),
     ];
     format!("Dry run, nothing was changed\n{}", table(&rows, &[]))
@@ -94,7 +93,7 @@ fn ranking(run: &DryRun, shown: usize) -> String {
         let _ = writeln!(text, "  ... and {more} more (--all)");
     }
     if run.ranked.iter().any(|host| !host.answered) {
-        text.push_str("  Hosts marked with * would not be in the answer: see max_candidates of the request and\n");
+        text.push_str("  Hosts marked with * are not in the answer: see max_candidates of the request and\n");
         text.push_str("  novaLimitHostsToRequest.\n");
     }
     text
@@ -112,9 +111,10 @@ fn steps(ranked: &[Ranked]) -> Vec<&'static str> {
 }
 
 fn line(place: usize, host: &Ranked, steps: &[&str]) -> Vec<String> {
-    let mark = if host.answered { "" } else { "*" };
+    let condition = if host.answered { "" } else { "*" };
     let tier = if host.first_tier { " (holds its fail-over slot)" } else { "" };
-    let mut cells = vec![(place + 1).to_string(), format!("{}{mark}{tier}", host.host), format!("{:.4}", host.weight)];
+    let mut cells =
+        vec![(place + 1).to_string(), format!("{}{condition}{tier}", host.host), format!("{:.4}", host.weight)];
     for step in steps {
         let added = host.weighers.iter().find(|added| added.step == *step);
         cells.push(added.map_or("-".to_owned(), |added| signed(added.added)));
@@ -145,8 +145,8 @@ fn removals(removed: &[Removed], all: bool) -> String {
     text
 }
 
-// The request of a dry run: the body of a request to the API, or a flavor with what goes with it. Whatever it asks, the
-// run changes nothing and explains itself.
+// The request of a dry run: the body of a request to the API, or a flavor with its options. The run is always read-only
+// and explains itself.
 
 /// Ties are decided by a hash of this name.
 const INSTANCE: &str = "dry-run";
@@ -185,15 +185,15 @@ fn dry(request: Request) -> Request {
     Request { options, ..request }
 }
 
-/// The request that the short form stands for.
-fn short(source: &RequestSource, look: &Look) -> Result<Request, Error> {
-    let known = look.flavor_groups()?;
+/// The request of the short form.
+fn short(source: &RequestSource, snapshot: &ClusterSnapshot) -> Result<Request, Error> {
+    let known = snapshot.flavor_groups()?;
     let name = FlavorName::from(source.flavor.as_deref().unwrap_or_default());
     let group = known.groups.group_of(&name);
     let Some((group, flavor)) = group.and_then(|group| Some((group, group.flavor(&name)?))) else {
         return Err(unknown(&name, &known.groups));
     };
-    Ok(shortened(source, group, flavor, &look.configuration.reservation_controller))
+    Ok(shortened(source, group, flavor, &snapshot.configuration.reservation_controller))
 }
 
 fn unknown(name: &FlavorName, groups: &FlavorGroups) -> Error {
@@ -201,7 +201,7 @@ fn unknown(name: &FlavorName, groups: &FlavorGroups) -> Error {
     Error::Unknown { what: "flavor", name: name.to_string(), hint: similar::hint(name.as_str(), names) }
 }
 
-/// Slots are placed as the controller of slots does it, VMs as Nova asks.
+/// Slots are requested as by the controller of slots, VMs as by Nova.
 fn shortened(
     source: &RequestSource,
     group: &FlavorGroup,

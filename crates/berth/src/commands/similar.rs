@@ -1,9 +1,8 @@
-//! Names that somebody may have meant.
+//! Suggests similar names for one that does not exist.
 
-/// At most so many are named.
 const NAMED: usize = 3;
 
-/// The end of a text that says that there is no such name: the most similar ones, or how many there are.
+/// The end of an error about an unknown name: the most similar names, or the number of names.
 pub(super) fn hint<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let similar = similar(name, &known);

@@ -1,48 +1,42 @@
-//! One slot as the commands tell of it: what the controller would do with it, in a few words, and what happens next.
+//! A slot as the commands show it: what the controller would do, and what happens next.
 
 use berth_cluster::ObjectKey;
 use berth_core::HostName;
 use berth_crds::Condition;
 use berth_crds::conditions::safety;
-use berth_reservation::{HostFact, Outlook, Step};
+use berth_reservation::{HostFact, ReservationDryRun, ReservationStep};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::next::Next;
+use super::next_step::NextStep;
 use super::times::span;
 use super::vms::{self, VmRow};
 
-/// What became of a slot without a host.
+/// The result of trying to place a slot without a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trial {
-    /// There is room on this host now.
+pub(super) enum PlacementTrial {
+    /// There is free capacity on this host now.
     Host(HostName),
-    /// Nothing fits.
     Nowhere {
-        /// Why, in numbers per filter.
         shortage: Shortage,
-        /// Where it stands among those that wait in its zone, from 1.
+        /// Its position in the waiting list of its zone, from 1.
         number: usize,
-        /// How many wait there.
         of: usize,
         /// The commitments that come before it, with how many slots.
         before: Vec<(String, usize)>,
     },
-    /// Nobody can be asked, and why.
     Unanswered(String),
-    /// A scheduler outside of the operator decides, and is not asked.
+    /// An external scheduler decides, and the command does not call it.
     Elsewhere,
 }
 
-/// A slot, what a look at it would do, and whether there is room for it.
+/// A slot, what a reconciliation of it would do, and whether there is free capacity for it.
 #[derive(Clone, Debug)]
 pub(super) struct SlotFacts {
     pub(super) key: ObjectKey,
-    pub(super) outlook: Outlook,
-    /// Set when it needs a host.
-    pub(super) trial: Option<Trial>,
-    /// The VMs that are expected in it.
+    pub(super) dry_run: ReservationDryRun,
+    pub(super) trial: Option<PlacementTrial>,
     pub(super) vms: Vec<VmRow>,
 }
 
@@ -50,14 +44,13 @@ pub(super) struct SlotFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Waiting {
-    /// How many hosts were looked at.
     pub(super) hosts: usize,
     pub(super) removed: Vec<Removed>,
     /// Its place among the slots that wait in its zone, from 1.
     pub(super) number: usize,
     pub(super) of: usize,
     /// Commitments that come before its own, with how many slots.
-    pub(super) before: Vec<Before>,
+    pub(super) earlier: Vec<EarlierCommitment>,
 }
 
 /// The hosts that a filter removed.
@@ -70,7 +63,7 @@ pub(super) struct Removed {
 
 /// A commitment that comes first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Before {
+pub(super) struct EarlierCommitment {
     pub(super) commitment: String,
     pub(super) slots: usize,
 }
@@ -78,39 +71,38 @@ pub(super) struct Before {
 impl SlotFacts {
     /// It is in force where it should be.
     pub(super) fn is_in_force(&self) -> bool {
-        let slot = &self.outlook.facts.slot;
+        let slot = &self.dry_run.facts.slot;
         slot.is_in_force() && !slot.terminating
     }
 
-    /// Where it stands, in a few words.
     pub(super) fn state(&self) -> String {
-        let slot = &self.outlook.facts.slot;
+        let slot = &self.dry_run.facts.slot;
         if slot.terminating {
-            return format!("is being deleted{}", kept_by(self.outlook.object.metadata.finalizers.as_deref()));
+            return format!("is being deleted{}", list_finalizers(self.dry_run.object.metadata.finalizers.as_deref()));
         }
-        match &self.outlook.plan.step {
-            Step::Nothing => self.resting(),
-            Step::Frozen => self.frozen(),
-            Step::Echo | Step::Verify(_) => "in force".to_owned(),
-            Step::Nameless => "no host: it names no flavor".to_owned(),
-            Step::Unbind(why) => format!("no host: {}", why.message()),
-            Step::Revoke(why) => format!("loses its host: {}", why.message()),
-            Step::Return(host) => format!("goes back to {host}, where it is in force"),
-            Step::Place => self.placing(),
-            Step::Confirm { .. } => match moving(slot.status_host.as_ref(), slot.target_host.as_ref()) {
+        match &self.dry_run.plan.step {
+            ReservationStep::Nothing => self.resting(),
+            ReservationStep::Paused => self.describe_pause(),
+            ReservationStep::Echo | ReservationStep::Verify(_) => "in force".to_owned(),
+            ReservationStep::Nameless => "no host: it names no flavor".to_owned(),
+            ReservationStep::Unbind(why) => format!("no host: {}", why.message()),
+            ReservationStep::Revoke(why) => format!("loses its host: {}", why.message()),
+            ReservationStep::Return(host) => format!("goes back to {host}, where it is in force"),
+            ReservationStep::Place => self.placing(),
+            ReservationStep::Confirm { .. } => match moving(slot.status_host.as_ref(), slot.target_host.as_ref()) {
                 Some(moving) => moving,
                 None => "has a host, is not confirmed yet".to_owned(),
             },
         }
     }
 
-    fn frozen(&self) -> String {
-        let why = self.outlook.facts.frozen.as_ref();
-        why.map_or_else(|| "frozen".to_owned(), |why| format!("frozen: {why}"))
+    fn describe_pause(&self) -> String {
+        let why = self.dry_run.facts.paused.as_ref();
+        why.map_or_else(|| "paused".to_owned(), |why| format!("paused: {why}"))
     }
 
     fn resting(&self) -> String {
-        match (&self.outlook.facts.slot.target_host, &self.outlook.facts.host) {
+        match (&self.dry_run.facts.slot.target_host, &self.dry_run.facts.host) {
             (None, _) => "no host: the hosts of its zone cannot be read".to_owned(),
             (Some(host), HostFact::Missing(..)) => format!("keeps {host} for now, which has no Hypervisor any more"),
             (Some(_), _) if self.is_in_force() => "in force".to_owned(),
@@ -120,102 +112,115 @@ impl SlotFacts {
 
     fn placing(&self) -> String {
         match &self.trial {
-            Some(Trial::Host(host)) => format!("no host yet, {host} has room"),
-            Some(Trial::Nowhere { shortage, number, of, .. }) => {
+            Some(PlacementTrial::Host(host)) => format!("no host yet, {host} is feasible"),
+            Some(PlacementTrial::Nowhere { shortage, number, of, .. }) => {
                 format!("no host: {shortage}; number {number} of {of} that wait")
             }
-            Some(Trial::Unanswered(why)) => format!("no host: {why}"),
-            Some(Trial::Elsewhere) => "no host: the external scheduler has found none yet".to_owned(),
+            Some(PlacementTrial::Unanswered(why)) => format!("no host: {why}"),
+            Some(PlacementTrial::Elsewhere) => "no host: the external scheduler has found none yet".to_owned(),
             None => "no host".to_owned(),
         }
     }
 
     /// The numbers behind the state of a slot for which nothing fits.
     pub(super) fn waiting(&self) -> Option<Waiting> {
-        let Some(Trial::Nowhere { shortage, number, of, before }) = &self.trial else { return None };
-        let before = before.iter().map(|(commitment, slots)| Before { commitment: commitment.clone(), slots: *slots });
+        let Some(PlacementTrial::Nowhere { shortage, number, of, before }) = &self.trial else { return None };
+        let before = before
+            .iter()
+            .map(|(commitment, slots)| EarlierCommitment { commitment: commitment.clone(), slots: *slots });
         Some(Waiting {
             hosts: shortage.hosts,
             removed: removed(shortage),
             number: *number,
             of: *of,
-            before: before.collect(),
+            earlier: before.collect(),
         })
     }
 
-    /// What becomes of it without anybody's doing.
-    pub(super) fn next(&self) -> Vec<Next> {
-        if self.outlook.facts.slot.terminating {
-            return vec![Next::once("its finalizers are gone", "it is gone, and its room is free")];
+    pub(super) fn next(&self) -> Vec<NextStep> {
+        if self.dry_run.facts.slot.terminating {
+            return vec![NextStep::once("its finalizers are gone", "it is deleted, and its capacity is free")];
         }
-        if self.outlook.plan.step == Step::Frozen {
-            return vec![Next::once("it is set free", "everything that waits is done")];
+        if self.dry_run.plan.step == ReservationStep::Paused {
+            return vec![NextStep::once("it is resumed", "everything that waits is applied")];
         }
-        let conditions = self.outlook.object.status.as_ref().map(|status| &status.conditions[..]);
-        let mut all: Vec<Next> =
-            self.step().map(|next| braked(next, conditions)).into_iter().chain(vms::next(&self.outlook)).collect();
-        let look = "it is looked at again, and at once when something changes";
-        all.extend(self.outlook.plan.again.map(|again| Next::within(again, look)));
+        let conditions = self.dry_run.object.status.as_ref().map(|status| &status.conditions[..]);
+        let mut all: Vec<NextStep> = self
+            .step()
+            .map(|next| wait_for_confirmation(next, conditions))
+            .into_iter()
+            .chain(vms::next(&self.dry_run))
+            .collect();
+        let snapshot = "it is reconciled again, and at once after a change";
+        all.extend(self.dry_run.plan.requeue_after.map(|again| NextStep::within(again, snapshot)));
         all
     }
 
-    fn step(&self) -> Option<Next> {
-        let slot = &self.outlook.facts.slot;
-        match &self.outlook.plan.step {
-            Step::Nothing => self.missing(),
-            Step::Frozen | Step::Echo | Step::Verify(_) => None,
-            Step::Nameless => Some(Next::once(
+    fn step(&self) -> Option<NextStep> {
+        let slot = &self.dry_run.facts.slot;
+        match &self.dry_run.plan.step {
+            ReservationStep::Nothing => self.missing(),
+            ReservationStep::Paused | ReservationStep::Echo | ReservationStep::Verify(_) => None,
+            ReservationStep::Nameless => Some(NextStep::once(
                 "spec.committedResourceReservation.resourceName names a flavor of its group",
-                "a host is looked for; or delete the slot, its commitment makes another one",
+                "the slot gets a host; or delete the slot, its commitment creates another one",
             )),
-            Step::Unbind(_) | Step::Revoke(_) => Some(Next::soon("it says so, and another host is looked for")),
-            Step::Return(host) => Some(Next::soon(format!("spec.targetHost becomes {host} again"))),
-            Step::Confirm { .. } => {
-                let host = slot.target_host.as_ref().map(ToString::to_string).unwrap_or_default();
-                Some(Next::soon(format!("it is confirmed on {host}")))
+            ReservationStep::Unbind(_) | ReservationStep::Revoke(_) => {
+                Some(NextStep::at_next_reconciliation("it reports that, and gets another host"))
             }
-            Step::Place => self.place(),
+            ReservationStep::Return(host) => {
+                Some(NextStep::at_next_reconciliation(format!("spec.targetHost becomes {host} again")))
+            }
+            ReservationStep::Confirm { .. } => {
+                let host = slot.target_host.as_ref().map(ToString::to_string).unwrap_or_default();
+                Some(NextStep::at_next_reconciliation(format!("it is confirmed on {host}")))
+            }
+            ReservationStep::Place => self.next_placement(),
         }
     }
 
-    fn place(&self) -> Option<Next> {
+    fn next_placement(&self) -> Option<NextStep> {
         match self.trial.as_ref()? {
-            Trial::Host(host) => Some(Next::soon(format!("it gets {host}, unless that is taken by then"))),
-            Trial::Nowhere { number, of, before, .. } => {
-                let zone = &self.outlook.facts.slot.zone;
-                let standing = format!("it gets a host: number {number} of {of} that wait in zone {zone}");
-                Some(Next::once("room is freed", standing + &preceding(before)))
+            PlacementTrial::Host(host) => {
+                Some(NextStep::at_next_reconciliation(format!("it gets {host}, unless that is taken by then")))
             }
-            Trial::Unanswered(_) => Some(Next::once("that is possible", "a host is looked for again")),
-            Trial::Elsewhere => Some(Next::soon("the external scheduler is asked for a host")),
+            PlacementTrial::Nowhere { number, of, before, .. } => {
+                let zone = &self.dry_run.facts.slot.zone;
+                let standing = format!("it gets a host: number {number} of {of} that wait in zone {zone}");
+                Some(NextStep::once("capacity becomes free", standing + &preceding(before)))
+            }
+            PlacementTrial::Unanswered(_) => Some(NextStep::once("that is possible", "it is placed again")),
+            PlacementTrial::Elsewhere => {
+                Some(NextStep::at_next_reconciliation("a host is requested from the external scheduler"))
+            }
         }
     }
 
     /// How long the host has been missing only the operator knows.
-    fn missing(&self) -> Option<Next> {
-        let (host, HostFact::Missing(..)) = (self.outlook.facts.slot.target_host.as_ref()?, &self.outlook.facts.host)
+    fn missing(&self) -> Option<NextStep> {
+        let (host, HostFact::Missing(..)) = (self.dry_run.facts.slot.target_host.as_ref()?, &self.dry_run.facts.host)
         else {
             return None;
         };
-        let grace = span(self.outlook.delays.grace);
+        let grace = span(self.dry_run.delays.grace);
         let so = format!("{host} has been missing for {grace} (requeueIntervalGracePeriod)");
-        Some(Next::once(so, "the slot and the VMs in it lose their host, and another one is looked for"))
+        Some(NextStep::once(so, "the slot and the VMs in it lose their host, and the slot gets another one"))
     }
 
     /// When its time ends, if it is to come.
     pub(super) fn end(&self, now: Timestamp) -> Option<Timestamp> {
-        self.outlook.facts.slot.end.filter(|end| *end > now)
+        self.dry_run.facts.slot.end.filter(|end| *end > now)
     }
 }
 
-/// When the brake lets something go on.
-pub(super) const CONFIRMED: &str = "the cause is gone or somebody confirms";
+/// The condition under which the disruption limit lets a plan continue.
+pub(super) const CONFIRMED: &str = "the cause is gone or a user confirms";
 
-/// What would be done at the next look waits while the brake holds the object back.
-pub(super) fn braked(next: Next, conditions: Option<&[Condition]>) -> Next {
-    let soon = next == Next::soon(next.what.as_str());
-    let held = conditions.is_some_and(|all| safety::holds(all, safety::BRAKED));
-    if soon && held { Next::once(CONFIRMED, next.what) } else { next }
+/// A step of the next reconciliation waits while the disruption limit stops the plan of the object.
+pub(super) fn wait_for_confirmation(next: NextStep, conditions: Option<&[Condition]>) -> NextStep {
+    let soon = next == NextStep::at_next_reconciliation(next.what.as_str());
+    let held = conditions.is_some_and(|all| safety::holds(all, safety::DISRUPTION_LIMITED));
+    if soon && held { NextStep::once(CONFIRMED, next.what) } else { next }
 }
 
 fn removed(shortage: &Shortage) -> Vec<Removed> {
@@ -232,11 +237,11 @@ fn preceding(before: &[(String, usize)]) -> String {
     let each =
         |(name, count): &(String, usize)| format!("{count} {} of {name}", if *count == 1 { "slot" } else { "slots" });
     let all = before.iter().map(each).collect::<Vec<_>>().join(", ");
-    if all.is_empty() { all } else { format!("; before it: {all}") }
+    if all.is_empty() { all } else { format!("; earlier: {all}") }
 }
 
 /// The end of a text about something that is being deleted.
-fn kept_by(finalizers: Option<&[String]>) -> String {
+fn list_finalizers(finalizers: Option<&[String]>) -> String {
     let finalizers = finalizers.unwrap_or_default().join(", ");
     if finalizers.is_empty() { finalizers } else { format!(", kept by the finalizers {finalizers}") }
 }

@@ -1,4 +1,4 @@
-//! Columns for people: each as wide as its widest cell.
+//! Formats columns, each as wide as its widest cell.
 
 /// Rows of cells as lines, indented by two. Columns whose numbers are in `right` are aligned to the right.
 pub(super) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
@@ -20,7 +20,6 @@ pub(super) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// A row of texts.
 pub(super) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).into()
 }

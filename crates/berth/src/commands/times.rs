@@ -1,4 +1,4 @@
-//! Moments and spans of time as people read them.
+//! Formats times and durations for humans.
 
 use std::time::Duration;
 

@@ -1,39 +1,35 @@
-//! The VMs that are expected in a slot: where each of them is, and until when one is waited for that has not been seen. What
-//! becomes of them was planned by the controller of slots.
+//! The VMs that are expected in a slot: where each of them is, and until when a missing one is waited for.
 
 use berth_core::{Resources, VmId};
-use berth_reservation::{Outlook, Step, Verified, VmFact};
+use berth_reservation::{ReservationDryRun, ReservationStep, VerificationPlan, VmFact};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::amounts::Amounts;
-use super::next::Next;
+use super::next_step::NextStep;
 use super::times::{moment, span};
 
-/// A VM for people and programs. The names of its members are promised in docs/commands.md.
+/// A VM in text and JSON. docs/commands.md lists its members.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VmRow {
     pub(super) vm: String,
     pub(super) size: Amounts,
-    /// When it was assigned to the slot.
     pub(super) expected_since: Option<Timestamp>,
-    /// The hosts that list it.
     pub(super) seen_on: Vec<String>,
-    /// The status of the slot says that it is in it.
+    /// The status of the slot confirms it.
     pub(super) confirmed: bool,
     /// Until when it is waited for, while it is not confirmed and no host lists it.
     pub(super) waited_for_until: Option<Timestamp>,
-    /// The same in a few words.
     pub(super) state: String,
 }
 
 /// The VMs of a slot, by their ids.
-pub(super) fn rows(slot: &Outlook, now: Timestamp) -> Vec<VmRow> {
+pub(super) fn rows(slot: &ReservationDryRun, now: Timestamp) -> Vec<VmRow> {
     slot.facts.slot.expected.iter().map(|(vm, size)| row(slot, vm, *size, now)).collect()
 }
 
-fn row(slot: &Outlook, vm: &VmId, size: Resources, now: Timestamp) -> VmRow {
+fn row(slot: &ReservationDryRun, vm: &VmId, size: Resources, now: Timestamp) -> VmRow {
     let data = slot.object.spec.committed_resource_reservation.as_ref();
     let since = data.and_then(|data| Some(data.allocations.get(vm.as_str())?.creation_timestamp.0));
     let confirmed = slot.facts.confirmed.contains_key(vm);
@@ -52,7 +48,7 @@ fn row(slot: &Outlook, vm: &VmId, size: Resources, now: Timestamp) -> VmRow {
     }
 }
 
-fn state(slot: &Outlook, vm: &VmId, fact: &VmFact, until: Option<Timestamp>, now: Timestamp) -> String {
+fn state(slot: &ReservationDryRun, vm: &VmId, fact: &VmFact, until: Option<Timestamp>, now: Timestamp) -> String {
     let (place, confirmed) = (slot.facts.slot.status_host.as_ref(), slot.facts.confirmed.contains_key(vm));
     let here = place.is_some_and(|host| fact.hosts.contains(host));
     let there = fact.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -64,26 +60,30 @@ fn state(slot: &Outlook, vm: &VmId, fact: &VmFact, until: Option<Timestamp>, now
         (true, true) => "is here".to_owned(),
         (true, false) => "is here, not confirmed yet".to_owned(),
         (false, _) if !fact.hosts.is_empty() => format!("is on {there}"),
-        (false, true) => format!("was here, no host lists it; leaves the slot when it has been missing for {grace}"),
+        (false, true) => {
+            format!("was here, no host lists it; removed from the slot when it has been missing for {grace}")
+        }
         (false, false) => match until {
-            Some(until) if until > now => format!("not seen yet, waited for until {}", moment(until, now)),
-            Some(until) => format!("not seen, was waited for until {}", moment(until, now)),
-            None => "not seen yet".to_owned(),
+            Some(until) if until > now => format!("not observed yet, waited for until {}", moment(until, now)),
+            Some(until) => format!("not observed, was waited for until {}", moment(until, now)),
+            None => "not observed yet".to_owned(),
         },
     }
 }
 
-/// What becomes of the VMs of a slot in force.
-pub(super) fn next(slot: &Outlook) -> Vec<Next> {
-    let Step::Verify(Verified { fresh, drop, follow, .. }) = &slot.plan.step else { return Vec::new() };
+/// The next steps for the VMs of a slot in force.
+pub(super) fn next(slot: &ReservationDryRun) -> Vec<NextStep> {
+    let ReservationStep::Verify(VerificationPlan { fresh, drop, follow, .. }) = &slot.plan.step else {
+        return Vec::new();
+    };
     let mut all: Vec<String> = fresh.iter().map(|vm| format!("VM {vm} is confirmed in it")).collect();
-    all.extend(drop.iter().map(|vm| format!("VM {vm} leaves it, and its room is kept as before")));
+    all.extend(drop.iter().map(|vm| format!("VM {vm} is removed from it, and its capacity stays reserved")));
     all.extend(follow.iter().map(|follow| {
         let hosts = follow.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-        format!("it follows VM {} to {hosts} if there is room, and else gives it up", follow.vm)
+        format!("it follows VM {} to {hosts} if there is free capacity, and otherwise drops the VM", follow.vm)
     }));
     if all.is_empty() {
         all.push("its status names the VMs that are in it".to_owned());
     }
-    all.into_iter().map(Next::soon).collect()
+    all.into_iter().map(NextStep::at_next_reconciliation).collect()
 }

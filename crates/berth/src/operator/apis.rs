@@ -1,12 +1,11 @@
-//! The listener of the APIs, and which scheduler the controllers ask. What is served is decided by the crates of the APIs;
-//! here only whether and where, and how others find it.
+//! The listener of the APIs, and the scheduler that controllers use.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use berth_cluster::{Manager, home_server};
 use berth_http::{Address, Component, Limits, Readiness, Server, answer, base_url};
-use berth_scheduler_api::server::{Api, ApiLimits, Surroundings, router};
+use berth_scheduler_api::server::{Api, ApiLimits, TimeAndRandom, router};
 use berth_scheduler_api::{Chosen, External, Forward, is_loopback_own};
 use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
 use tokio::net::TcpListener;
@@ -14,13 +13,13 @@ use tracing::info;
 
 use super::parts::Parts;
 use crate::args::OperatorArguments;
-use crate::assembly::{Deciding, Environment, Memory, Nova};
 use crate::error::Error;
+use crate::wiring::{DecidingState, Environment, Memory, Nova};
 
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;
 
-/// What is to be served, if anything; `/readyz` waits for it from the beginning.
+/// The API that is to be served, if any; `/readyz` waits for it from the beginning.
 pub(super) struct Announced {
     wanted: Option<(Address, Component)>,
 }
@@ -47,7 +46,6 @@ impl Announced {
         Ok(Self { wanted })
     }
 
-    /// Opens the listener.
     pub(super) async fn listen(self) -> Result<Apis, Error> {
         let Some((address, component)) = self.wanted else { return Ok(Apis { open: None }) };
         let listener = address.listen().await?;
@@ -57,7 +55,6 @@ impl Announced {
 }
 
 impl Apis {
-    /// Where other replicas reach it.
     pub(super) async fn base_url(&self, kubeconfig: Option<&Path>) -> Option<String> {
         let (address, ..) = self.open.as_ref()?;
         let pod_ip = std::env::var("POD_IP").ok();
@@ -71,7 +68,7 @@ impl Apis {
         self,
         memory: &Memory,
         environment: &Environment<'_>,
-        deciding: &Deciding,
+        deciding: &DecidingState,
         manager: &mut Manager,
         parts: &Parts,
     ) -> Result<(), Error> {
@@ -79,21 +76,20 @@ impl Apis {
         let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
         let keys = &environment.configuration.scheduler;
         let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
-        let surroundings = Surroundings::since(memory.began());
+        let surroundings = TimeAndRandom::since(memory.started_at());
         let limits = ApiLimits::default().with_body(keys.max_body_bytes);
         let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone())
             .with_token(keys.token.clone());
         let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(Limits::default());
         let routes = answer::refusals(router(Arc::new(api)));
         parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
-        info!(%address, "the scheduler API is served");
-        parts.spawn_endless("the state of the pipelines", tell_pipelines(memory.clone(), component, parts.clone()));
+        info!(%address, "serving the scheduler API");
+        parts.spawn_endless("the state of the pipelines", report_pipelines(memory.clone(), component, parts.clone()));
         Ok(())
     }
 }
 
-/// `/readyz` says which pipelines cannot be used.
-async fn tell_pipelines(memory: Memory, component: Component, parts: Parts) {
+async fn report_pipelines(memory: Memory, component: Component, parts: Parts) {
     let mut tick = tokio::time::interval(super::home::EVERY);
     while parts.stop.run_until_cancelled(tick.tick()).await.is_some() {
         match memory.pipelines.problem() {
@@ -103,7 +99,7 @@ async fn tell_pipelines(memory: Memory, component: Component, parts: Parts) {
     }
 }
 
-/// Who finds hosts for slots: a URL that leads back to this process means the scheduler in it.
+/// The scheduler for slots: a URL that leads back to this process selects its built-in scheduler.
 pub(crate) fn scheduler(
     api_bind_address: &str,
     configuration: &Configuration,
@@ -116,10 +112,10 @@ pub(crate) fn scheduler(
     };
     let port = Address::from_flag(api_bind_address)?.map_or(PORT, |address| address.port);
     if is_loopback_own(url, port) {
-        info!(url, "schedulerURL points at this process: the built-in scheduler is used");
+        info!(url, "schedulerURL points at this process; using the built-in scheduler");
         return Ok(Chosen::BuiltIn(own));
     }
-    info!(url, "slots are placed by an external scheduler");
+    info!(url, "using an external scheduler for slots");
     let user_agent = configuration.common.user_agent();
     let external = External::new(url, user_agent.as_deref(), own);
     external

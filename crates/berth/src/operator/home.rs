@@ -1,5 +1,5 @@
-//! What `/readyz` says about the home cluster once its stores have synced. That a kind cannot be followed any more is no
-//! reason to take the process out of service, as another one would fare no better, but people have to be told.
+//! Reports the home cluster in `/readyz` after its stores have synced. A failing watch makes the process impaired but
+//! not unready, because a restarted process would have the same problem.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) async fn watch(stores: Stores, component: Component, stop: Cancellati
         if kinds.is_empty() {
             component.ready();
         } else {
-            // Why, the log says: reasons change all the time, and each change of this text is a line.
+            // The log has the reasons: they change frequently, and each change of this text is a log line.
             component.impaired(format!("these kinds cannot be followed, the log says why: {}", kinds.join(", ")));
         }
     }

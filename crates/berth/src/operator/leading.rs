@@ -1,5 +1,5 @@
-//! Being the one who decides: the election among replicas, the take-over, and the end when the lease is lost. What is
-//! done by whoever leads is decided by `operator`; how a lease is won and held, by the cluster crate.
+//! Leader election from the view of the operator: campaign, take-over, and the end of the process when the lease is
+//! lost.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,21 +12,20 @@ use tokio::time::{Instant, timeout_at};
 use tracing::info;
 use uuid::Uuid;
 
-use crate::assembly::Deciding;
 use crate::error::Error;
+use crate::wiring::DecidingState;
 
-/// A cluster that does not answer the new leader within this time has to wait for its decisions.
+/// A cluster that does not respond to the new leader within this time must wait for its decisions.
 pub(super) const TAKE_OVER: Duration = Duration::from_secs(10);
 
-/// How this process comes to lead, and whether it still does.
+/// How this process becomes leader, and whether it still is.
 pub(super) struct Leading {
-    /// What this process is called.
     me: String,
     election: Option<(Leadership, JoinHandle<Ended>)>,
 }
 
 impl Leading {
-    /// Without an election the process leads, and nobody checks that it is the only one.
+    /// Without an election the process leads, and does not check that it is the only one.
     pub(super) fn alone() -> Self {
         Self { me: identity(), election: None }
     }
@@ -42,22 +41,21 @@ impl Leading {
         let me = identity.clone();
         let candidate = Candidate { namespace: namespace_of, name: name_of, identity, address, clock, metrics };
         let (leadership, work) = Election::new(home, candidate);
-        info!(lease = format!("{namespace}/{name}"), "takes part in the election of a leader");
+        info!(lease = format!("{namespace}/{name}"), "leader election started");
         Self { me, election: Some((leadership, tokio::spawn(work))) }
     }
 
-    /// Whether this process decides: not before it is told to begin.
-    pub(super) fn deciding(&self) -> Deciding {
+    /// Whether this process decides: false until the start of leading.
+    pub(super) fn deciding(&self) -> DecidingState {
         let leadership = self.election.as_ref().map(|(leadership, _)| leadership.clone());
-        Deciding::new(leadership, &self.me)
+        DecidingState::new(leadership, &self.me)
     }
 
-    /// What writers ask before they write.
     pub(super) fn fence(&self) -> Fence {
         self.election.as_ref().map_or_else(Fence::open, |(leadership, _)| leadership.fence())
     }
 
-    /// Resolves when this process leads. False if it leads without an election, and so takes over from nobody.
+    /// Resolves when this process leads. False if it leads without an election, and so takes over from no other process.
     pub(super) async fn acquired(&self) -> bool {
         let Some((leadership, _)) = &self.election else { return false };
         leadership.acquired().await;
@@ -89,7 +87,6 @@ impl Drop for Leading {
     }
 }
 
-/// `<hostname>_<random uuid>`.
 fn identity() -> String {
     format!("{}_{}", hostname(), Uuid::new_v4())
 }

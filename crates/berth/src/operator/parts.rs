@@ -1,5 +1,5 @@
-//! The tasks of the process. It decides that none may end before `stop`, also not by a panic, and how long they may take
-//! to end after it.
+//! The tasks of the process. None may end before `stop`, not even by a panic, and all have a bounded time to end after
+//! it.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -13,7 +13,8 @@ use tracing::{error, info};
 
 use crate::error::Error;
 
-/// What is under way after `stop` is given this long; less than the 5 s after which somebody may kill us.
+/// Work that is under way at `stop` may take this long, which is less than the 5 s after which Kubernetes may kill the
+/// process.
 const SHUTDOWN: Duration = Duration::from_millis(4500);
 /// Only the first part that ends is of interest.
 const LAST_WORDS: usize = 1;
@@ -23,7 +24,7 @@ const LAST_WORDS: usize = 1;
 pub(super) struct Parts {
     running: TaskTracker,
     ended: mpsc::Sender<Error>,
-    /// When this is cancelled all of them have to end.
+    /// All of them must end when this is cancelled.
     pub(super) stop: CancellationToken,
 }
 
@@ -33,7 +34,6 @@ pub(super) struct Ends {
 }
 
 impl Parts {
-    /// No tasks yet.
     pub(super) fn new(stop: CancellationToken) -> (Self, Ends) {
         let (sender, ended) = mpsc::channel(LAST_WORDS);
         (Self { running: TaskTracker::new(), ended: sender, stop }, Ends { ended })
@@ -45,7 +45,7 @@ impl Parts {
         name: impl Into<Cow<'static, str>>,
         work: impl Future<Output = Result<(), E>> + Send + 'static,
     ) {
-        let mut last_words = LastWords { error: Some(Error::Ended { part: name.into() }), ended: self.ended.clone() };
+        let mut last_words = EndReport { error: Some(Error::Ended { part: name.into() }), ended: self.ended.clone() };
         self.running.spawn(async move {
             let last_words = &mut last_words;
             if let Err(error) = work.await {
@@ -74,7 +74,7 @@ impl Parts {
             info!("stopped");
         } else {
             let parts = self.running.len();
-            error!(parts, "stopped with work under way; what it wrote is looked at again at the next start");
+            error!(parts, "stopped with work under way; its writes are read again at the next start");
         }
         all_ended
     }
@@ -91,18 +91,18 @@ impl Ends {
 }
 
 /// Says that a task has ended, however it did.
-struct LastWords {
+struct EndReport {
     error: Option<Error>,
     ended: mpsc::Sender<Error>,
 }
 
-impl LastWords {
+impl EndReport {
     fn are(&mut self, error: Error) {
         self.error = Some(error);
     }
 }
 
-impl Drop for LastWords {
+impl Drop for EndReport {
     fn drop(&mut self) {
         if let Some(error) = self.error.take() {
             // Full: another part has ended first.

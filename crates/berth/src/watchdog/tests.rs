@@ -16,7 +16,7 @@ fn slot(version: u32) -> Reservation {
     slot
 }
 
-/// A world with a slot that belongs to nobody, and the number that is counted there.
+/// A world with a slot of a commitment that does not exist, and the metric that counts it.
 struct World {
     stores: Stores,
     registry: Metrics,
@@ -30,31 +30,30 @@ impl World {
         applied(&stores.reservations, &home(), slot(1));
         let registry = Metrics::new(&BTreeMap::new()).unwrap();
         let world = Self { stores, registry, stop: CancellationToken::new() };
-        let metrics = LawMetrics::register(&world.registry).unwrap();
+        let metrics = InvariantMetrics::register(&world.registry).unwrap();
         let watched = Watched::new(world.stores.clone(), &Configuration::default());
-        tokio::spawn(watch_laws(watched, metrics, world.stop.clone()));
+        tokio::spawn(watch_invariants(watched, metrics, world.stop.clone()));
         world
     }
 
-    fn counted(&self, law: Law) -> u64 {
-        let line = format!("berth_invariant_violations_total{{law=\"{law}\"}} ");
+    fn counted(&self, invariant: Invariant) -> u64 {
+        let line = format!("berth_invariant_violations_total{{invariant=\"{invariant}\"}} ");
         let text = self.registry.render();
         text.lines().find_map(|text| text.strip_prefix(&line)).unwrap().parse().unwrap()
     }
 
     async fn after(&self, time: Duration) -> u64 {
         tokio::time::sleep(time).await;
-        self.counted(Law::SlotOrphaned)
+        self.counted(Invariant::SlotOrphaned)
     }
 }
 
-/// Shortly after a check.
 const SOON: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
 async fn an_orphan_is_counted_once_each_time_it_begins() {
     let world = World::begin();
-    assert!(Law::ALL.iter().all(|law| world.counted(*law) == 0), "so that alerts see the first one");
+    assert!(Invariant::ALL.iter().all(|invariant| world.counted(*invariant) == 0), "so that alerts see the first one");
     assert_eq!(world.after(SOON).await, 0, "seen once");
     assert_eq!(world.after(INTERVAL).await, 1);
     assert_eq!(world.after(INTERVAL * 100).await, 1);
@@ -67,7 +66,7 @@ async fn an_orphan_is_counted_once_each_time_it_begins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_judged_on_partial_reads() {
+async fn nothing_is_checked_on_partial_reads() {
     let world = World::begin();
     failing(&world.stores.hypervisors, &home(), Some("no connection"));
     assert_eq!(world.after(INTERVAL * 10).await, 0);
@@ -75,21 +74,21 @@ async fn nothing_is_judged_on_partial_reads() {
     assert_eq!(world.after(INTERVAL * 3).await, 1);
 }
 
-/// The grace without configuration, and what comes on top of it.
+/// The default grace, and the additional time of the watchdog.
 const OVERDUE: Duration = Duration::from_secs(60 + 300);
 
 #[tokio::test(start_paused = true)]
-async fn u49_an_orphan_that_stays_is_counted_when_its_time_is_over() {
+async fn an_orphan_that_stays_is_counted_when_its_time_is_over() {
     let world = World::begin();
     world.after(OVERDUE).await;
-    assert_eq!(world.counted(Law::OrphanStays), 0);
+    assert_eq!(world.counted(Invariant::OrphanStays), 0);
     world.after(INTERVAL * 3).await;
-    assert_eq!(world.counted(Law::OrphanStays), 1);
-    assert_eq!(world.counted(Law::SlotOnGoneHost), 0);
+    assert_eq!(world.counted(Invariant::OrphanStays), 1);
+    assert_eq!(world.counted(Invariant::SlotOnGoneHost), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn u36_a_slot_on_a_host_that_has_gone_is_counted_when_its_time_is_over() {
+async fn a_slot_on_a_host_that_has_gone_is_counted_when_its_time_is_over() {
     let world = World::begin();
     let mut placed = slot(2);
     placed.spec.target_host = Some("gone".to_owned());
@@ -99,9 +98,9 @@ async fn u36_a_slot_on_a_host_that_has_gone_is_counted_when_its_time_is_over() {
     world.after(INTERVAL * 2).await;
     failing(&world.stores.hypervisors, &home(), None);
     world.after(OVERDUE).await;
-    assert_eq!(world.counted(Law::SlotOnGoneHost), 0, "its time begins when the hosts can be read again");
+    assert_eq!(world.counted(Invariant::SlotOnGoneHost), 0, "the time starts when the hosts can be read again");
     world.after(INTERVAL * 3).await;
-    assert_eq!(world.counted(Law::SlotOnGoneHost), 1);
+    assert_eq!(world.counted(Invariant::SlotOnGoneHost), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,5 @@
-//! A host that comes and goes every second, or whose numbers make no sense every other time: nothing that is in force is
-//! moved because of it, nothing is sold twice, and what waits gets its room when the host stays.
+//! A host that is created and deleted every second, or whose capacity is invalid every other time: ready slots are not
+//! moved because of it, nothing is sold twice, and waiting slots are placed when the host stays.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ fn nervous(world: &World, second: u32) {
         if second.is_multiple_of(2) {
             let host: Hypervisor = seeds::in_zone(seeds::host("nervous", 4), testing::ZONE);
             world.home.create(&host).unwrap();
-            let nonsense = json!({ "status": { "effectiveCapacity": { "memory": "-5Gi" } } });
+            let invalid_amount = json!({ "status": { "effectiveCapacity": { "memory": "-5Gi" } } });
             if second.is_multiple_of(4) {
-                world.home.edit_status::<Hypervisor>("nervous", &nonsense).unwrap();
+                world.home.edit_status::<Hypervisor>("nervous", &invalid_amount).unwrap();
             }
         } else {
             world.home.delete::<Hypervisor>("nervous").unwrap();
@@ -29,19 +29,19 @@ fn nervous(world: &World, second: u32) {
 }
 
 #[test]
-fn a_host_that_comes_and_goes_every_second_disturbs_nobody() {
+fn a_host_that_comes_and_goes_every_second_disturbs_no_slot() {
     alone(async {
         let mut world = World::one_cluster(7);
         world.hosts(testing::ZONE, &[("calm", 3)]);
         let process = world.start("one");
-        world.people(|world| world.home.create(&seeds::patient("uuid-1", 3)).unwrap());
+        world.people(|world| world.home.create(&seeds::waiting_commitment("uuid-1", 3)).unwrap());
         sleep(Duration::from_secs(60)).await;
         assert_eq!(reason(&world.home, "uuid-1"), "Accepted");
-        world.people(|world| world.home.create(&seeds::patient("uuid-2", 2)).unwrap());
+        world.people(|world| world.home.create(&seeds::waiting_commitment("uuid-2", 2)).unwrap());
         for second in 0..=SECONDS {
             nervous(&world, second);
             sleep(Duration::from_secs(1)).await;
-            assert_eq!(world.judge.broken(), [""; 0], "second {second}");
+            assert_eq!(world.checker.violations(), [""; 0], "second {second}");
             assert_eq!(hosts_of(&world, "uuid-1"), vec![Some("calm".to_owned()); 3], "second {second}");
         }
         world.people(|world| {
@@ -51,6 +51,6 @@ fn a_host_that_comes_and_goes_every_second_disturbs_nobody() {
         });
         world.rests().await;
         assert_eq!(reason(&world.home, "uuid-2"), "Accepted");
-        world.is_lawful(process).await;
+        world.holds_invariants(process).await;
     });
 }

@@ -1,4 +1,5 @@
-//! The endpoint for Nova of every process, without sockets: who is reached at which address, and what it has booked.
+//! The endpoints for Nova of all processes, without sockets: which process is reached at which address, and what it has
+//! booked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,60 +10,58 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::Response;
-use berth::assembly::{Deciding, Environment, Memory, Nova};
+use berth::wiring::{DecidingState, Environment, Memory, Nova};
 use berth_cluster::Manager;
 use berth_scheduler::{Booking, BuiltIn};
-use berth_scheduler_api::server::{Api, ApiLimits, DEADLINE_MS, FORWARDED, Forwarder, PATH, Surroundings, router};
+use berth_scheduler_api::server::{Api, ApiLimits, DEADLINE_MS, FORWARDED, Forwarder, PATH, TimeAndRandom, router};
 use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role};
-use berth_testkit::{Gate, Random};
+use berth_testkit::{ProcessPause, Random};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-/// So long Nova waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout of Nova.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const MOST: usize = 1 << 20;
 
-/// Who is reached at which address. Clones are the same network.
+/// The processes by address. Clones share the network.
 #[derive(Clone, Default)]
 pub struct Network {
     open: Arc<Mutex<BTreeMap<String, Endpoint>>>,
-    /// What was booked for each VM last.
     booked: Arc<Mutex<BTreeMap<String, Option<Booking>>>>,
     forwarded: Arc<AtomicU64>,
 }
 
-/// Where a process is reached while it lives.
+/// The address of a process while it runs.
 #[derive(Clone)]
 pub struct Endpoint {
     router: Router,
-    gate: Gate,
+    process_pause: ProcessPause,
     gone: CancellationToken,
 }
 
 impl Endpoint {
-    /// Nobody is there any more, also for those who wait for an answer.
+    /// Disconnects the process; clients that wait for an answer get none.
     pub fn close(&self) {
         self.gone.cancel();
     }
 
     async fn send(self, request: Request<Body>) -> Option<Response> {
-        let answer = self.gate.through(self.router.oneshot(request));
+        let answer = self.process_pause.run(self.router.oneshot(request));
         self.gone.run_until_cancelled(answer).await?.ok()
     }
 }
 
 impl Network {
-    /// A process answers at an address.
-    pub fn open(&self, address: &str, router: Router, gate: &Gate) -> Endpoint {
-        let endpoint = Endpoint { router, gate: gate.clone(), gone: CancellationToken::new() };
+    pub fn open(&self, address: &str, router: Router, process_pause: &ProcessPause) -> Endpoint {
+        let endpoint = Endpoint { router, process_pause: process_pause.clone(), gone: CancellationToken::new() };
         self.open.lock().insert(address.to_owned(), endpoint.clone());
         endpoint
     }
 
-    /// Nova asks one of the processes; nothing when nobody answers it.
+    /// Sends a request of Nova to one of the processes; `None` without an answer.
     pub async fn ask(&self, body: String, random: &mut Random) -> Option<(u16, String)> {
         let endpoint = {
             let open = self.open.lock();
@@ -70,18 +69,18 @@ impl Network {
             alive.get(random.below(alive.len())).cloned()?
         };
         let request = Request::post(PATH).body(Body::from(body)).unwrap();
-        let response = timeout(PATIENCE, endpoint.send(request)).await.ok()??;
+        let response = timeout(TIMEOUT, endpoint.send(request)).await.ok()??;
         let (head, body) = response.into_parts();
         let text = to_bytes(body, MOST).await.ok()?;
         Some((head.status.as_u16(), String::from_utf8(text.to_vec()).unwrap()))
     }
 
-    /// How many requests a follower sent to the leader and got an answer for.
+    /// The number of requests that a follower forwarded to the leader and got an answer for.
     pub fn forwarded(&self) -> u64 {
         self.forwarded.load(Ordering::Relaxed)
     }
 
-    /// The slot that was booked for a VM with its last answer.
+    /// The slot that the last answer booked for a VM.
     pub fn booked(&self, vm: &str) -> Option<Booking> {
         self.booked.lock().get(vm).cloned().flatten()
     }
@@ -109,25 +108,25 @@ impl Forwarder for Network {
     }
 }
 
-/// The endpoint of a process, as the binary wires it. The work that goes with it is added to the manager.
+/// The endpoint of a process, wired as in the binary. Its background tasks are added to the manager.
 pub fn endpoint(
     memory: &Memory,
     environment: &Environment<'_>,
-    deciding: &Deciding,
+    deciding: &DecidingState,
     network: &Network,
     chance: Random,
     manager: &mut Manager,
     stop: &CancellationToken,
 ) -> Router {
     let nova = Nova::new(memory, environment, deciding.clone(), manager, stop);
-    let (chance, surroundings) = (Mutex::new(chance), Surroundings::since(memory.began()));
-    let surroundings = Surroundings { chance: Arc::new(move || chance.lock().draw()), ..surroundings };
+    let (chance, surroundings) = (Mutex::new(chance), TimeAndRandom::since(memory.started_at()));
+    let surroundings = TimeAndRandom { chance: Arc::new(move || chance.lock().draw()), ..surroundings };
     let noted = Noted { nova, network: network.clone() };
     let api = Api::new(noted, network.clone(), surroundings, ApiLimits::default(), environment.metrics.api.clone());
     router(Arc::new(api))
 }
 
-/// The backend of the binary, whose bookings are noted for the laws about them.
+/// The backend of the binary, which records bookings for the invariants about them.
 struct Noted {
     nova: Nova,
     network: Network,

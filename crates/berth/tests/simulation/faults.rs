@@ -1,4 +1,4 @@
-//! What goes wrong while a seed lives, and what it must have met at the end.
+//! The faults of a seed, and which of them it must have met at the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use berth_testkit::{Fault, Random, Rule, Server, Verb};
 
 const HUNDREDTHS: u32 = 10;
 
-/// What can become of a write, apart from a refusal for good.
+/// The faults of a write, except a permanent refusal.
 const WRITE_FAULTS: [Fault; 9] = [
     Fault::Conflict,
     Fault::TooMany { retry_after: 1 },
@@ -20,7 +20,7 @@ const WRITE_FAULTS: [Fault; 9] = [
     Fault::Hang,
 ];
 
-/// Every kind of fault, each with a small probability, and everything takes its time.
+/// Enables every kind of fault with a small probability, and latencies.
 pub fn plague(server: &Server, random: &mut Random) {
     let millis = Duration::from_millis;
     server.latency(Duration::ZERO..=millis(30), Duration::ZERO..=millis(30));
@@ -37,9 +37,9 @@ pub fn plague(server: &Server, random: &mut Random) {
     }
 }
 
-/// Writes fail, their outcome is not known, and everything takes its time; but news are late by less than a second, and
-/// nothing is refused for good.
-pub fn trouble(server: &Server, random: &mut Random) {
+/// Writes fail or have an unknown outcome, and requests take time; but watch events are late by less than a second, and
+/// no write is refused permanently.
+pub fn disturbance(server: &Server, random: &mut Random) {
     let millis = Duration::from_millis;
     server.latency(Duration::ZERO..=millis(30), Duration::ZERO..=millis(30));
     server.late_watches(Duration::ZERO..=millis(400));
@@ -49,7 +49,7 @@ pub fn trouble(server: &Server, random: &mut Random) {
     }
 }
 
-/// Every kind of fault that there is, each now and then. Nothing takes longer than a crashed process is down.
+/// Enables every kind of fault with a small probability. No request takes longer than a crashed process is down.
 pub fn everything(server: &Server, random: &mut Random) {
     let millis = Duration::from_millis;
     server.latency(Duration::ZERO..=millis(30), Duration::ZERO..=millis(30));
@@ -73,12 +73,11 @@ pub fn everything(server: &Server, random: &mut Random) {
     }
 }
 
-/// So many kinds are watched.
 const KINDS: usize = 6;
-/// A list that is older than it may be.
+/// A list that is too old.
 const STALE: Fault = Fault::Stale { versions: 3 };
 
-/// All watches have to begin anew with a list, and that is of an older state.
+/// All watches have to start again with a list, which shows an older state.
 pub fn stale_lists(server: &Server) {
     server.rule(Rule::new(STALE).verb(Verb::List).always());
     for _ in 0..KINDS {
@@ -87,13 +86,12 @@ pub fn stale_lists(server: &Server) {
     server.break_watches("");
 }
 
-/// Lists are what there is. Nobody can be told an older state by the first one: it is a consistent read, on which
-/// everything rests.
+/// Lists show the current state. The first list is never an older state: it is a consistent read, on which everything
+/// relies.
 pub fn true_lists(server: &Server) {
     server.without(STALE);
 }
 
-/// Adds up what hit.
 pub fn add(all: &mut BTreeMap<&'static str, u64>, server: &Server) {
     for (name, count) in server.fault_counts() {
         *all.entry(name).or_default() += count;

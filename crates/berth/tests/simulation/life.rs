@@ -1,5 +1,5 @@
-//! What people and hosts do, as a seed has it: commitments come, grow, shrink, move and go, hosts come, shrink and go, and
-//! somebody edits slots by hand.
+//! The actions of users and hosts in a seed: commitments are created, grow, shrink, move and are deleted; hosts appear,
+//! shrink and disappear; users edit slots by hand.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use tokio::time::sleep;
 use crate::process::Process;
 use crate::world::{World, ZONES};
 
-/// Commitments of memory, commitments of cores, and hosts that may exist at a time.
+/// The maximum of commitments of memory, commitments of cores, and hosts at a time.
 pub const COMMITMENTS: usize = 6;
 const OF_CORES: usize = 5;
 const HOSTS: usize = 8;
 
-/// One thing that happens.
+/// One action.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Commit,
@@ -32,22 +32,22 @@ pub enum Act {
     HostGoes,
     HandClears,
     HandSends,
-    /// The agents of all hosts report that nothing has changed.
+    /// The agents of all hosts report without changes.
     HostBeats,
-    /// Somebody else keeps room for a VM on its way.
+    /// Another client reserves capacity for a VM that is being moved.
     Flight,
-    /// Nova wants a host for a VM, or for a few at the same time.
+    /// Nova asks for a host for a VM, or for a few VMs at the same time.
     Vm,
-    /// Somebody commits cores, or a few at the same time, which do not all fit.
+    /// A user commits cores, or several users at the same time, which do not all fit.
     CommitCores,
     EditCores,
     DeleteCores,
-    /// The total of cores in a zone becomes another one, or is there at last.
+    /// The total of cores in a zone changes, or appears.
     Capacity,
     CapacityGoes,
 }
 
-/// As they may follow each other: those that occur twice are twice as frequent.
+/// The actions in the order of the draw: those that occur twice are twice as frequent.
 const ACTS: [Act; 26] = [
     Act::Commit,
     Act::Commit,
@@ -77,8 +77,8 @@ const ACTS: [Act; 26] = [
     Act::CapacityGoes,
 ];
 
-/// What happens when nobody takes room away that was given out: no host shrinks or goes, nobody sends a slot anywhere, and
-/// no commitment has slots in a zone that it does not serve.
+/// The actions that never take away capacity that was given out: no host shrinks or disappears, no user sends a slot to
+/// another host, and no commitment has slots in a zone that it does not serve.
 pub const CALM: [Act; 14] = [
     Act::Commit,
     Act::Commit,
@@ -96,8 +96,8 @@ pub const CALM: [Act; 14] = [
     Act::Vm,
 ];
 
-/// So many things happen, one after the other, with pauses of up to `longest` between them. Now and then something
-/// happens to the process or to a server as a whole.
+/// Runs this many actions, one after the other, with pauses of up to `longest` between them. Sometimes a process or a
+/// whole server fails as well.
 pub async fn life(world: &mut World, mut process: Process, acts: usize, longest: Duration) -> Process {
     for _ in 0..acts {
         let pause = world.random.duration(&(Duration::ZERO..=longest));
@@ -110,7 +110,7 @@ pub async fn life(world: &mut World, mut process: Process, acts: usize, longest:
     process
 }
 
-/// So many of these things happen, and the process is left alone.
+/// Runs this many of the calm actions; the process is left alone.
 pub async fn calm_life(world: &mut World, acts: usize, longest: Duration) {
     for _ in 0..acts {
         sleep(world.random.duration(&(Duration::ZERO..=longest))).await;
@@ -118,7 +118,6 @@ pub async fn calm_life(world: &mut World, acts: usize, longest: Duration) {
     }
 }
 
-/// One of these things happens.
 pub fn act(world: &mut World, acts: &[Act]) {
     let act = acts[world.random.below(acts.len())];
     let mut random = Random::new(world.random.draw());
@@ -131,7 +130,7 @@ pub fn act(world: &mut World, acts: &[Act]) {
     }
 }
 
-/// Two replicas live, of which now and then one stands still or crashes and starts again.
+/// Two replicas run; sometimes one is suspended, or crashes and restarts.
 pub async fn life_of_two(world: &mut World, acts: usize, longest: Duration) -> [Process; 2] {
     let names = ["first", "second"];
     let mut replicas = names.map(|who| world.start_replica(who));
@@ -148,7 +147,7 @@ pub async fn life_of_two(world: &mut World, acts: usize, longest: Duration) -> [
             }
             _ => {}
         }
-        // One that has lost the lease ends; whoever watches over it starts it again.
+        // A replica that has lost the lease exits, and the kubelet starts it again.
         for (which, name) in
             names.into_iter().enumerate().filter(|(which, _)| replicas[*which].has_ended()).collect::<Vec<_>>()
         {
@@ -159,7 +158,7 @@ pub async fn life_of_two(world: &mut World, acts: usize, longest: Duration) -> [
     replicas
 }
 
-/// A crash, a pause, a clock that is set, a server that is away, forgets its history or cuts its watches.
+/// A crash, a pause, a changed clock, or a server that is away, forgets its history or closes its watches.
 async fn blow(world: &mut World, process: Process) -> Process {
     let (servers, seconds) = (world.servers(), Duration::from_secs);
     let server = servers[world.random.clone().below(servers.len())].1.clone();
@@ -167,7 +166,7 @@ async fn blow(world: &mut World, process: Process) -> Process {
     match world.random.below(6) {
         0 => {
             process.crash();
-            // Longer than a request takes: what lands after the next process has listed is the business of repairs.
+            // Longer than a request takes: repairs handle a write that lands after the next process has listed.
             sleep(world.random.duration(&(Duration::from_millis(100)..=seconds(1)))).await;
             return world.start("one");
         }
@@ -184,7 +183,7 @@ async fn blow(world: &mut World, process: Process) -> Process {
             server.go_away();
             sleep(world.random.duration(&(Duration::ZERO..=seconds(90)))).await;
             server.come_back();
-            world.judge.interrupted();
+            world.checker.interrupted();
         }
         4 => {
             server.compact();
@@ -195,7 +194,7 @@ async fn blow(world: &mut World, process: Process) -> Process {
     process
 }
 
-/// Something that cannot happen does not: there may be nothing to delete.
+/// An action that is not possible does nothing: there may be nothing to delete.
 fn happens(world: &World, act: Act, random: &mut Random) {
     let zone = ZONES[random.below(ZONES.len())];
     let server = world.server_of(zone);
@@ -241,7 +240,7 @@ fn happens(world: &World, act: Act, random: &mut Random) {
     }
 }
 
-/// Room for one of the VMs that there may be, on a host that there may be.
+/// A reservation for one of the VMs on one of the hosts; either may be missing.
 fn flight(host: &str, random: &mut Random) -> Reservation {
     let mut flight = testing::slot("nobody", 0);
     flight.metadata.name = Some(format!("flight-{}", random.draw()));
@@ -301,19 +300,19 @@ fn capacity(server: &Server, zone: &str, random: &mut Random) {
 
 fn commit(world: &World, zone: &str, uuid: &str, random: &mut Random) {
     let count = 1 + random.draw() % 4;
-    let mut new = if random.chance(500) { seeds::patient(uuid, count) } else { seeds::rejectable(uuid, count) };
+    let mut new =
+        if random.chance(500) { seeds::waiting_commitment(uuid, count) } else { seeds::rejectable(uuid, count) };
     zone.clone_into(&mut new.spec.availability_zone);
-    // Whoever is unlucky makes a duplicate in another cluster.
+    // With bad luck this creates a duplicate in another cluster.
     drop(world.server_of(zone).create(&new));
 }
 
-/// Somebody edits a commitment, wherever the first of that name is.
+/// A user edits the first commitment of that name.
 fn edit(world: &World, name: &str, patch: &Value) {
     let servers = world.servers();
     let _ = servers.iter().find(|(_, server)| server.edit::<CommittedResource>(name, patch).is_ok());
 }
 
-/// Somebody edits one of the slots.
 fn hand(server: &Server, random: &mut Random, patch: &Value) {
     let slots: Vec<Reservation> = server.all().unwrap_or_default();
     let Some(slot) = slots.get(random.below(slots.len())) else { return };

@@ -1,17 +1,17 @@
-//! Whole operators against doubles of API servers, on paused time: what a seed decides happens, everything goes wrong, and
-//! in the end all laws hold. The same seed gives the same calls, byte for byte.
+//! Whole operators against doubles of API servers, on paused time: a seed decides what happens, every kind of fault
+//! occurs, and all invariants hold in the end. The same seed gives the same calls, byte for byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-mod brake;
-mod broken;
 mod churn;
+mod crash_witness;
+mod disruption_limit;
 mod endpoint;
 mod faults;
-mod freeze;
-mod leader_law;
+mod leader_invariant;
 mod life;
 mod nova;
 mod overbooked;
+mod pause;
 mod process;
 mod promises;
 #[allow(dead_code, reason = "the story of the real server uses more of it")]
@@ -20,7 +20,7 @@ mod recorded;
 mod same_calls;
 mod scenarios;
 mod taking_over;
-mod witness;
+mod violations;
 mod world;
 
 use std::collections::BTreeMap;
@@ -34,10 +34,9 @@ use tokio::time::sleep;
 
 use world::{World, ZONES};
 
-/// Lives of each kind. The variable SEEDS says otherwise, and FROM where they begin.
+/// The number of seeds of each kind; the variables SEEDS and FROM override the number and the first seed.
 const SEEDS: u64 = 40;
 
-/// The number that a variable says.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|number| number.parse().ok())
 }
@@ -47,14 +46,14 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + number("SEEDS").unwrap_or(SEEDS)
 }
 
-/// On a runtime of its own, so that nothing is left over from another run.
+/// Runs on its own runtime, so that nothing is left over from another run.
 fn alone<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(work)
 }
 
-/// Past the capture of the test harness: totals are to be seen in every run.
-fn told(line: &str) {
+/// Prints past the capture of the test harness, so that totals show in every run.
+fn reported(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
@@ -64,7 +63,7 @@ fn reason(server: &Server, uuid: &str) -> String {
     conditions::ready(&status.conditions).map(|ready| ready.reason.clone()).unwrap_or_default()
 }
 
-/// Where the slots of a commitment are to be.
+/// The target hosts of the slots of a commitment.
 fn hosts_of(world: &World, uuid: &str) -> Vec<Option<String>> {
     let slots = world.home.all::<Reservation>().unwrap();
     let mine = slots.iter().filter(|slot| slot.metadata.name.as_deref().is_some_and(|name| name.contains(uuid)));
@@ -77,15 +76,15 @@ fn a_commitment_becomes_slots_in_force() {
         let mut world = World::one_cluster(1);
         world.hosts(testing::ZONE, &[("h1", 2), ("h2", 2)]);
         let process = world.start("one");
-        world.people(|world| world.home.create(&seeds::patient("uuid-1", 3)).unwrap());
+        world.people(|world| world.home.create(&seeds::waiting_commitment("uuid-1", 3)).unwrap());
         world.rests().await;
         assert_eq!(reason(&world.home, "uuid-1"), "Accepted");
-        world.is_lawful(process).await;
+        world.holds_invariants(process).await;
         assert_eq!(world.home.no_op_writes(), 0, "no write without a difference");
     });
 }
 
-/// Two hosts in each zone, and servers on which everything goes wrong.
+/// Two hosts in each zone, and servers with every kind of fault.
 fn plagued(world: World, seed: u64) -> World {
     for zone in ZONES {
         world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
@@ -95,23 +94,23 @@ fn plagued(world: World, seed: u64) -> World {
     world
 }
 
-/// A life of a seed, and the calls that it led to.
+/// The life of a seed, and its calls.
 fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
     alone(async {
         let mut world = plagued(if two { World::two_clusters(seed) } else { World::one_cluster(seed) }, seed);
         let process = world.start("one");
         let process = life::life(&mut world, process, 40, Duration::from_secs(20)).await;
         world.servers().into_iter().for_each(|(_, server)| faults::add(hit, server));
-        world.is_lawful(process).await;
+        world.holds_invariants(process).await;
         world.nova.add(hit);
-        world.judge.add(hit);
+        world.checker.add(hit);
         let calls = world.calls();
         verified(&calls, hit);
         calls
     })
 }
 
-/// What was written about the VMs of slots.
+/// Counts what was written about the VMs of slots.
 fn verified(calls: &[String], hit: &mut BTreeMap<&'static str, u64>) {
     for call in calls.iter().filter(|call| call.contains(" status ") && call.contains("/reservations/")) {
         let confirms = call.contains(r#""allocations":{"#);
@@ -133,7 +132,7 @@ fn seeds_live_through_every_fault() {
             calls += lived(seed, two, &mut hit).len();
         }
     }
-    told(&format!("simulation: {calls} calls; what hit: {hit:?}"));
+    reported(&format!("simulation: {calls} calls; what hit: {hit:?}"));
     assert!(seeds().count() < 40 || hit.contains_key("VM followed"), "no slot has followed its VM: {hit:?}");
 }
 
@@ -151,49 +150,49 @@ fn the_same_seed_gives_the_same_calls_byte_for_byte() {
     assert_ne!(lived(3, false, &mut hit), lived(4, false, &mut hit));
 }
 
-/// Two replicas live, and only the leader writes.
+/// Two replicas run, and only the leader writes.
 fn two_lived(seed: u64, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
     alone(async {
         let mut world = plagued(World::one_cluster(seed), seed);
         let replicas = life::life_of_two(&mut world, 30, Duration::from_secs(20)).await;
         faults::add(hit, &world.home);
-        assert_eq!(leader_law::broken(&world.home.calls()), [""; 0]);
+        assert_eq!(leader_invariant::violations(&world.home.calls()), [""; 0]);
         let [first, second] = replicas;
         second.crash();
         first.crash();
         let one = world.start("one");
-        world.is_lawful(one).await;
+        world.holds_invariants(one).await;
         world.nova.add(hit);
-        world.judge.add(hit);
+        world.checker.add(hit);
         *hit.entry("VM forwarded").or_default() += world.network.forwarded();
         world.calls()
     })
 }
 
 #[test]
-fn d10_of_two_replicas_only_the_leader_writes_whatever_happens() {
+fn of_two_replicas_only_the_leader_writes_whatever_happens() {
     let (mut hit, mut calls) = (BTreeMap::new(), 0);
     for seed in seeds() {
         eprintln!("seed {seed}");
         calls += two_lived(seed, &mut hit).len();
     }
-    told(&format!("simulation of two replicas: {calls} calls; what hit: {hit:?}"));
-    assert!(hit["VM forwarded"] > 0, "no follower has sent anything to the leader: {hit:?}");
+    reported(&format!("simulation of two replicas: {calls} calls; what hit: {hit:?}"));
+    assert!(hit["VM forwarded"] > 0, "no follower has forwarded a request to the leader: {hit:?}");
     let (first, second) = (two_lived(1, &mut hit), two_lived(1, &mut hit));
     assert!(first == second, "the same seed gives the same calls");
 }
 
 #[test]
-fn d10_a_write_beside_the_lease_is_noticed() {
+fn a_write_beside_the_lease_is_noticed() {
     let renewed = r#"1 10.0 a update /x/leases/berth 200 changed {"spec":{"holderIdentity":"a"}}"#.to_owned();
     let write = |at: &str, who: &str| format!("2 {at} {who} patch /x/reservations/r 200 changed {{}}");
-    let broken = |calls: &[String]| leader_law::broken(calls).len();
-    assert_eq!(broken(&[renewed.clone(), write("19.9", "a")]), 0);
-    assert_eq!(broken(&[renewed.clone(), write("20.1", "a")]), 1, "the fence closes 5 s before the lease runs out");
-    assert_eq!(broken(&[renewed, write("11.0", "b")]), 1, "another one leads");
+    let violations = |calls: &[String]| leader_invariant::violations(calls).len();
+    assert_eq!(violations(&[renewed.clone(), write("19.9", "a")]), 0);
+    assert_eq!(violations(&[renewed.clone(), write("20.1", "a")]), 1, "the fence closes 5 s before the lease expires");
+    assert_eq!(violations(&[renewed, write("11.0", "b")]), 1, "another replica leads");
 }
 
-/// On kube-runtime's `Controller`, whose order a seed does not decide: what must be true is, and calls may differ.
+/// With kube-runtime's `Controller`, whose order a seed does not decide: the invariants hold, and calls may differ.
 #[test]
 fn with_the_queue_of_production_it_lives_as_well() {
     let mut hit = BTreeMap::new();
@@ -203,7 +202,7 @@ fn with_the_queue_of_production_it_lives_as_well() {
             let process = world.start_as_shipped("one");
             let process = life::life(&mut world, process, 30, Duration::from_secs(20)).await;
             world.servers().into_iter().for_each(|(_, server)| faults::add(&mut hit, server));
-            world.is_lawful(process).await;
+            world.holds_invariants(process).await;
         });
     }
 }
@@ -214,7 +213,7 @@ fn a_list_of_an_older_state_is_made_good_by_the_watch_that_follows() {
         let mut world = World::one_cluster(1);
         world.hosts(testing::ZONE, &[("h1", 4), ("h2", 4)]);
         let process = world.start("one");
-        world.people(|world| world.home.create(&seeds::patient("uuid-1", 3)).unwrap());
+        world.people(|world| world.home.create(&seeds::waiting_commitment("uuid-1", 3)).unwrap());
         sleep(Duration::from_secs(60)).await;
         let stale = Rule::new(Fault::Stale { versions: 3 }).verb(Verb::List).per_mille(500);
         world.home.rule(stale);
@@ -230,7 +229,7 @@ fn a_list_of_an_older_state_is_made_good_by_the_watch_that_follows() {
         world.heal();
         world.rests().await;
         assert_eq!(reason(&world.home, "uuid-1"), "Accepted");
-        assert_eq!(world.judge.broken_at_rest(), [""; 0]);
+        assert_eq!(world.checker.violations_at_rest(), [""; 0]);
         process.crash();
     });
 }
@@ -256,31 +255,31 @@ fn every_kind_of_fault_hits() {
         "VM unanswered",
         "VM confirmed",
         "VM forced",
-        "answer judged",
+        "answer checked",
     ];
     let missing: Vec<_> = wanted.into_iter().filter(|name| !hit.contains_key(name)).collect();
     assert_eq!(missing, [""; 0], "{hit:?}");
 }
 
 #[test]
-fn d10_a_paused_leader_writes_nothing_when_it_goes_on() {
+fn a_paused_leader_writes_nothing_when_it_goes_on() {
     alone(async {
         let mut world = World::one_cluster(1);
         world.hosts(testing::ZONE, &[("h1", 4), ("h2", 4)]);
         let (first, second) = (world.start_replica("first"), world.start_replica("second"));
-        world.people(|world| world.home.create(&seeds::patient("uuid-1", 3)).unwrap());
+        world.people(|world| world.home.create(&seeds::waiting_commitment("uuid-1", 3)).unwrap());
         sleep(Duration::from_secs(60)).await;
         assert_eq!(reason(&world.home, "uuid-1"), "Accepted");
         let leads = |world: &World| world.calls().iter().rev().find(|call| call.contains(" update ")).cloned().unwrap();
         let (leader, other) = if leads(&world).contains(" first ") { (first, second) } else { (second, first) };
         leader.pause();
         sleep(Duration::from_secs(40)).await;
-        world.people(|world| world.home.create(&seeds::patient("uuid-2", 3)).unwrap());
+        world.people(|world| world.home.create(&seeds::waiting_commitment("uuid-2", 3)).unwrap());
         sleep(Duration::from_secs(60)).await;
-        assert_eq!(reason(&world.home, "uuid-2"), "Accepted", "the other one has taken over");
+        assert_eq!(reason(&world.home, "uuid-2"), "Accepted", "the other replica has taken over");
         leader.resume();
         sleep(Duration::from_secs(60)).await;
         leader.crash();
-        world.is_lawful(other).await;
+        world.holds_invariants(other).await;
     });
 }

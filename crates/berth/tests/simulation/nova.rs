@@ -1,5 +1,5 @@
-//! Nova, its VMs and the agents on the hosts: it asks for a host with a real body, some time later the VM is listed by that
-//! host, or never, or moves, or ends. Where a VM starts, the law about promises is judged.
+//! Nova, its VMs and the agents on the hosts: Nova asks for a host with a real body; some time later the host lists the
+//! VM, or never, or the VM moves or ends. When a VM starts, the invariant about promises is checked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use berth_cluster::Kind;
 use berth_core::ClusterName;
 use berth_crds::hypervisor::Instance;
 use berth_crds::{Allocation, CommittedResource, Hypervisor, Reservation, Time, labels, testing};
-use berth_laws::{Law, Outside, Snapshot, always};
+use berth_invariants::{ExternalChanges, Invariant, Snapshot, always};
 use berth_scheduler::Booking;
-use berth_testkit::{Judge, Random, Refusal, Server, seeds};
+use berth_testkit::{InvariantChecker, Random, Refusal, Server, seeds};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -20,25 +20,22 @@ use tokio::time::{Instant, sleep};
 
 use crate::endpoint::Network;
 
-/// A flavor of no group.
 const SMALL: &str = "small";
-/// The flavors of the group.
 pub const ANY: &[&str] = &[testing::FLAVOR, seeds::HALF_FLAVOR, seeds::HALF_FLAVOR];
-/// Between the news of two moves of a VM everybody hears of the first.
+/// The time between two moves of a VM in which every watcher hears of the first.
 const HEARD: Duration = Duration::from_secs(10);
 
-/// What Nova acts upon.
+/// The parts of the world that Nova uses.
 #[derive(Clone)]
 pub struct People {
-    pub judge: Judge,
-    /// The server of each zone.
+    pub checker: InvariantChecker,
     pub zones: [(&'static str, Server); 2],
     pub clusters: Vec<(ClusterName, Server)>,
     pub network: Network,
-    pub began: Instant,
+    pub started_at: Instant,
     /// The flavors of the group that VMs of the project have.
     pub flavors: &'static [&'static str],
-    /// Now and then somebody moves a VM without asking for a host.
+    /// Whether users sometimes move a VM without asking for a host.
     pub forced: bool,
 }
 
@@ -46,71 +43,67 @@ pub struct People {
 #[derive(Default)]
 pub struct Nova {
     running: JoinSet<()>,
-    told: Arc<Mutex<Told>>,
+    reported: Arc<Mutex<Reported>>,
     vms: u64,
 }
 
-/// What became of them.
+/// The counters of their outcomes.
 #[derive(Default)]
-struct Told {
+struct Reported {
     counts: BTreeMap<&'static str, u64>,
-    /// The same one after the other, for the text of a failure.
+    /// The events in order, for the text of a failure.
     story: Vec<String>,
-    /// VMs whose start has over-booked their host.
-    broken: Vec<String>,
-    /// Where VMs run that still do, with the slot that was booked for them.
+    violations: Vec<String>,
+    /// The hosts of running VMs, with the slot that was booked for each.
     seats: BTreeMap<String, (String, Option<Seat>)>,
 }
 
-/// A slot that was booked for a VM.
 #[derive(Clone)]
 struct Seat {
     booking: Booking,
-    /// A slot of the same name may come later.
+    /// Tells the slot apart from a later one of the same name.
     uid: Option<String>,
 }
 
 impl Nova {
-    /// A VM begins its life.
     pub fn starts(&mut self, people: People, random: Random) {
         self.vms += 1;
-        let vm = Vm::new(format!("vm-{}", self.vms), people, self.told.clone(), random);
+        let vm = Vm::new(format!("vm-{}", self.vms), people, self.reported.clone(), random);
         self.running.spawn(vm.lives());
     }
 
-    /// All VMs have lived as long as they do.
+    /// Waits until all VMs have ended or have stopped acting.
     pub async fn ends(&mut self) {
         while let Some(ended) = self.running.join_next().await {
             ended.unwrap();
         }
     }
 
-    /// Adds up what became of VMs.
     pub fn add(&self, all: &mut BTreeMap<&'static str, u64>) {
-        for (name, count) in &self.told.lock().counts {
+        for (name, count) in &self.reported.lock().counts {
             *all.entry(name).or_default() += count;
         }
     }
 
-    /// What happened to VMs, in words.
     pub fn story(&self) -> String {
-        self.told.lock().story.join("\n")
+        self.reported.lock().story.join("\n")
     }
 
-    /// The VMs that found no room where they were sent.
-    pub fn broken(&self) -> Vec<String> {
-        self.told.lock().broken.clone()
+    /// The VMs that found no free capacity on the host of the answer.
+    pub fn violations(&self) -> Vec<String> {
+        self.reported.lock().violations.clone()
     }
 
-    /// The running VMs whose booked slot stands on their host and does not expect them; at rest that is wrong.
+    /// The running VMs whose booked slot is on their host and does not expect them; at rest that is a violation.
     pub fn forgotten(&self, people: &People) -> Vec<String> {
-        let told = self.told.lock();
+        let reported = self.reported.lock();
         let missing = |vm: &str, host: &str, slot: &Reservation| {
             let data = slot.spec.committed_resource_reservation.as_ref();
             slot.spec.target_host.as_deref() == Some(host)
                 && !data.is_some_and(|data| data.allocations.contains_key(vm))
         };
-        let seated = told.seats.iter().filter_map(|(vm, (host, seat))| Some((vm, host, people.slot(seat.as_ref()?)?)));
+        let seated =
+            reported.seats.iter().filter_map(|(vm, (host, seat))| Some((vm, host, people.slot(seat.as_ref()?)?)));
         seated
             .filter(|(vm, host, slot)| missing(vm, host, slot))
             .map(|(vm, host, _)| format!("{vm} on {host}"))
@@ -119,14 +112,14 @@ impl Nova {
 }
 
 impl People {
-    /// What was booked with the last answer about a VM.
+    /// The booking of the last answer for a VM.
     fn seat(&self, vm: &str) -> Option<Seat> {
         let booking = self.network.booked(vm)?;
         let uid = self.slot_of(&booking).ok()?.metadata.uid;
         Some(Seat { booking, uid })
     }
 
-    /// The slot, if it still is the same.
+    /// The slot, if it still is the same object.
     fn slot(&self, seat: &Seat) -> Option<Reservation> {
         self.slot_of(&seat.booking).ok().filter(|slot| slot.metadata.uid == seat.uid)
     }
@@ -145,17 +138,17 @@ struct Vm {
     people: People,
     /// The slot that was booked with the last answer.
     seat: Option<Seat>,
-    told: Arc<Mutex<Told>>,
+    reported: Arc<Mutex<Reported>>,
     random: Random,
 }
 
 impl Vm {
-    fn new(id: String, people: People, told: Arc<Mutex<Told>>, mut random: Random) -> Self {
+    fn new(id: String, people: People, reported: Arc<Mutex<Reported>>, mut random: Random) -> Self {
         let own = random.chance(700);
         let (project, flavors) = if own { (testing::PROJECT, people.flavors) } else { ("somebody else", ANY) };
         let flavor = if random.chance(250) { SMALL } else { flavors[random.below(flavors.len())] };
         let zone = people.zones[random.below(2)].0;
-        Self { id, project, flavor, zone, people, seat: None, told, random }
+        Self { id, project, flavor, zone, people, seat: None, reported, random }
     }
 
     async fn lives(mut self) {
@@ -176,12 +169,12 @@ impl Vm {
         }
         if self.random.chance(700) {
             self.leaves(&host);
-            self.told.lock().seats.remove(&self.id);
+            self.reported.lock().seats.remove(&self.id);
             self.count("VM ended");
         }
     }
 
-    /// The host that the VM is sent to. Now and then Nova asks twice, and the second answer counts.
+    /// The host of the answer. Sometimes Nova asks twice, and the second answer counts.
     async fn asks_for_a_host(&mut self, source: Option<&str>) -> Option<String> {
         let mut host = self.asks(source).await;
         if self.random.chance(250) {
@@ -207,7 +200,7 @@ impl Vm {
         let answer: Value = serde_json::from_str(&text).unwrap();
         let host = answer["hosts"][0].as_str().map(str::to_owned);
         if host.is_none() {
-            self.count("VM without room");
+            self.count("VM without capacity");
         }
         self.seat = self.people.seat(&self.id);
         let slot = self.seat.as_ref().map(|seat| &seat.booking.slot);
@@ -215,7 +208,7 @@ impl Vm {
         host
     }
 
-    /// A live migration, which is seen at both hosts for a while.
+    /// A live migration; for a while both hosts list the VM.
     async fn moves_from(&mut self, source: String) -> String {
         let host = if self.people.forced && self.random.chance(300) {
             self.is_sent_anywhere()
@@ -233,7 +226,6 @@ impl Vm {
         host
     }
 
-    /// Somebody chooses a host of the zone.
     fn is_sent_anywhere(&mut self) -> Option<String> {
         let mut hosts = self.hosts();
         self.seat = None;
@@ -245,7 +237,6 @@ impl Vm {
         sleep(self.random.duration(&range)).await;
     }
 
-    /// The request as Nova sends it.
     fn body(&self, source: Option<&str>) -> String {
         let wrapped =
             |data: Value| json!({ "nova_object.name": "X", "nova_object.version": "1.0", "nova_object.data": data });
@@ -287,16 +278,16 @@ impl Vm {
         host.is_some_and(|status| status.instances.iter().any(|vm| vm.id == self.id))
     }
 
-    /// The agent lists the VM on a host, if that still exists.
+    /// The agent lists the VM on a host, if the host still exists.
     fn starts_on(&self, host: &str) -> bool {
         if !self.agent(host, true) {
             return false;
         }
-        let mut told = self.told.lock();
-        told.seats.insert(self.id.clone(), (host.to_owned(), self.seat.clone()));
-        let broken = overbooked(&self.people, &told.seats, host);
+        let mut reported = self.reported.lock();
+        reported.seats.insert(self.id.clone(), (host.to_owned(), self.seat.clone()));
+        let violations = overbooked(&self.people, &reported.seats, host);
         let (id, flavor) = (&self.id, self.flavor);
-        told.broken.extend(broken.into_iter().map(|text| format!("{id} ({flavor}) on {host}: {text}")));
+        reported.violations.extend(violations.into_iter().map(|text| format!("{id} ({flavor}) on {host}: {text}")));
         true
     }
 
@@ -306,23 +297,23 @@ impl Vm {
 
     fn agent(&self, host: &str, runs: bool) -> bool {
         let flavor = runs.then_some(self.flavor);
-        self.people.judge.people(|| agent(self.server(), host, &self.id, flavor))
+        self.people.checker.act_as_user(|| agent(self.server(), host, &self.id, flavor))
     }
 
     fn count(&self, what: &'static str) {
-        *self.told.lock().counts.entry(what).or_default() += 1;
+        *self.reported.lock().counts.entry(what).or_default() += 1;
         self.tell(what);
     }
 
     fn tell(&self, what: &str) {
         let Self { id, project, flavor, people, .. } = self;
-        let at = people.began.elapsed().as_secs_f64();
-        self.told.lock().story.push(format!("{at:.6} {id} of {project}, {flavor}: {what}"));
+        let at = people.started_at.elapsed().as_secs_f64();
+        self.reported.lock().story.push(format!("{at:.6} {id} of {project}, {flavor}: {what}"));
     }
 }
 
-/// The agent of a host reports its VMs and what they use: this one with its flavor, or not at all. What a VM has is known by
-/// its name there. False if there is no such host.
+/// The agent of a host reports its VMs and their usage: this VM with its flavor, or without it when `runs` is `None`.
+/// The agent knows the size of a VM by its name. Returns false if there is no such host.
 pub fn agent(server: &Server, host: &str, vm: &str, runs: Option<&str>) -> bool {
     let Ok(object) = server.get::<Hypervisor>(host) else { return false };
     let mut vms = object.status.unwrap_or_default().instances;
@@ -338,7 +329,6 @@ pub fn agent(server: &Server, host: &str, vm: &str, runs: Option<&str>) -> bool 
     server.edit_status::<Hypervisor>(host, &status).is_ok()
 }
 
-/// Name, MiB, cores and extra specs.
 fn flavor(name: &str) -> (&str, u64, u64, Value) {
     let part = match name {
         testing::FLAVOR => 1,
@@ -352,7 +342,7 @@ fn flavor(name: &str) -> (&str, u64, u64, Value) {
     (name, seeds::SLOT_GIB * 1024 / part, seeds::SLOT_CORES / part, specs)
 }
 
-/// What is too much on a host, once the bookings that are still being written stand in their slots.
+/// The over-booking of a host, once the bookings that are still being written are in their slots.
 fn overbooked(people: &People, seats: &BTreeMap<String, (String, Option<Seat>)>, host: &str) -> Option<String> {
     let mut slots = everything::<Reservation>(people);
     let here = seats.iter().filter(|(_, (on, _))| on == host);
@@ -367,8 +357,8 @@ fn overbooked(people: &People, seats: &BTreeMap<String, (String, Option<Seat>)>,
         }
     }
     let snapshot = Snapshot::of(everything::<CommittedResource>(people), slots, everything::<Hypervisor>(people));
-    let broken = always(&snapshot, &Outside::default()).into_iter();
-    let mut here = broken.filter(|one| one.law == Law::HostOverbooked && &*one.object.name == host);
+    let violations = always(&snapshot, &ExternalChanges::default()).into_iter();
+    let mut here = violations.filter(|one| one.invariant == Invariant::HostOverbooked && &*one.object.name == host);
     here.next().map(|one| one.to_string())
 }
 

@@ -1,9 +1,9 @@
-//! What Nova is told is kept: while a process decides without a break, a VM that starts where it was sent finds its
-//! room there, whatever happens to the writes of the process. Claims are the memory of whoever leads: a crash or a
-//! change of the leader forgets them, and of what is heard late nobody can know; so there is none of this here. Nor do
-//! VMs of several sizes share the slots of one project: a VM may use what is left of several slots together, but counts
-//! in one of them, which the laws call over-booking. And commitments stay in their zone: slots in a zone that is not
-//! accepted yet are open to VMs of the project, and are not booked for them.
+//! Answers to Nova are kept: while a process decides without a break, a VM that starts on the host of the answer finds
+//! its capacity there, whatever happens to the writes of the process. The leader keeps claims in memory: a crash or a
+//! change of the leader loses them, and late watch events hide changes from every process; so neither happens here. VMs
+//! of several sizes do not share the slots of one project: a VM may use the rest of several slots together, but counts
+//! in one of them, which the invariants report as over-booking. And commitments stay in their zone: slots in a zone
+//! that is not accepted yet are open to VMs of the project, and are not booked for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use berth_crds::testing;
 use berth_testkit::{Random, seeds};
 
 use crate::world::{World, ZONES};
-use crate::{alone, faults, life, told};
+use crate::{alone, faults, life, reported};
 
 fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
     alone(async {
@@ -23,14 +23,14 @@ fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
             world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
         }
         let mut random = Random::new(seed);
-        world.servers().into_iter().for_each(|(_, server)| faults::trouble(server, &mut random));
+        world.servers().into_iter().for_each(|(_, server)| faults::disturbance(server, &mut random));
         let process = world.start("one");
         life::calm_life(&mut world, 60, Duration::from_secs(20)).await;
         world.servers().into_iter().for_each(|(_, server)| faults::add(all, server));
-        world.is_lawful(process).await;
+        world.holds_invariants(process).await;
         world.nova.add(all);
-        world.judge.add(all);
-        let wrong = (world.nova.broken(), world.nova.forgotten(&world.around_nova()));
+        world.checker.add(all);
+        let wrong = (world.nova.violations(), world.nova.forgotten(&world.around_nova()));
         assert!(
             wrong.0.is_empty() && wrong.1.is_empty(),
             "{wrong:#?}\n{}\n{}",
@@ -41,21 +41,21 @@ fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
 }
 
 #[test]
-fn u1_seeds_send_no_vm_where_there_is_no_room_for_it() {
+fn seeds_send_no_vm_where_there_is_no_capacity_for_it() {
     let mut seen = BTreeMap::new();
     for seed in crate::seeds() {
         eprintln!("seed {seed}");
         kept(seed, &mut seen);
     }
-    told(&format!("simulation of promises: {seen:?}"));
+    reported(&format!("simulation of promises: {seen:?}"));
     let wanted = [
         "VM started",
         "VM booked",
         "VM moved",
         "VM asked twice",
         "VM never started",
-        "VM without room",
-        "answer judged",
+        "VM without capacity",
+        "answer checked",
     ];
     let missing: Vec<_> = wanted.into_iter().filter(|name| !seen.contains_key(name)).collect();
     assert_eq!(missing, [""; 0], "{seen:?}");

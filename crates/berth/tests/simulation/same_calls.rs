@@ -1,5 +1,5 @@
-//! The calls of five seeds, as hashes: a commit that changes no behaviour leaves them as they are. One that changes what is
-//! called, or when, writes them anew and says why.
+//! The calls of five seeds, as hashes: a commit that changes no behaviour leaves them as they are. A commit that
+//! changes what is called, or when, updates them and says why.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::lived;
 
 /// A seed, the number of its calls, and their hash.
 const KNOWN: [(u64, usize, u64); 5] = [
-    (10, 1493, 0x7279_7d8e_936e_43a9),
+    (10, 1493, 0x5ef8_c896_3ef8_09f0),
     (11, 1075, 0x0577_d8a3_8330_6d55),
     (12, 1526, 0x0896_3ca5_6698_8e37),
-    (13, 987, 0x81b6_85c3_b947_e3e5),
+    (13, 987, 0x4e5f_1315_7bb4_1742),
     (14, 1519, 0xf2ea_1fe4_1a9f_af42),
 ];
 
@@ -26,5 +26,5 @@ fn five_seeds_make_the_calls_that_they_made_before() {
         let calls = lived(seed, seed % 2 == 0, &mut BTreeMap::new());
         (seed, calls.len(), hash(&calls))
     });
-    assert_eq!(made, KNOWN, "if a change of the calls is wanted, take over the left side");
+    assert_eq!(made, KNOWN, "if the calls were meant to change, use the left side");
 }

@@ -1,5 +1,5 @@
-//! Taking over a region from the system that was there before: its objects are served as they are, nothing is deleted
-//! or moved, and every write is one that has a reason.
+//! Taking over a region from an older system: its objects are served as they are, nothing is deleted or moved, and
+//! every write has a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,15 +13,14 @@ use crate::alone;
 use crate::recorded::{self, explained, name};
 use crate::world::World;
 
-/// Laws that old data breaks and goes on breaking, by the beginning of what is said about it: slots are not marked as
-/// ours, and the one whose commitment has gone is left to people.
+/// Invariants that old data violates permanently, by prefix of the violation: slots have no label of ours, and a slot
+/// of a deleted commitment is left to users.
 const OLD_DATA: [&str; 2] =
     ["slot_unmarked: ", "slot_orphaned: home/commitment-6b0f3a52-9d41-4c7e-8a15-000000000024-0: "];
 
-/// An object as it was written.
 type State = (Happened, Arc<Value>);
 
-/// Every state of every object, as it was written.
+/// Every written state of every object.
 #[derive(Clone, Default)]
 struct History(Arc<Mutex<Vec<State>>>);
 
@@ -33,8 +32,8 @@ impl History {
         history
     }
 
-    /// The kinds of writes to each object, and what nobody may write.
-    fn judged(&self) -> (BTreeMap<String, BTreeSet<&'static str>>, Vec<String>) {
+    /// The kinds of writes to each object, and the forbidden writes.
+    fn checked(&self) -> (BTreeMap<String, BTreeSet<&'static str>>, Vec<String>) {
         let (mut now, mut kinds, mut wrong) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         for (happened, object) in self.0.lock().iter() {
             let key = format!("{} {}", recorded::text(object, "/kind"), name(object));
@@ -82,20 +81,20 @@ fn recorded_objects_are_taken_over_without_deleting_or_moving_anything() {
             let process = world.start("one");
             world.rests().await;
 
-            let (kinds, wrong) = history.judged();
+            let (kinds, wrong) = history.checked();
             assert_eq!(wrong, [""; 0], "seed {seed}\n{}", world.last_writes(60));
             assert_eq!(kinds, recorded::written(), "seed {seed}\n{}", world.last_writes(60));
             let lost: Vec<_> = before.difference(&accepted(&world.home)).cloned().collect();
-            assert_eq!(lost, [recorded::NOT_SERVED], "what was accepted and is served stays accepted");
+            assert_eq!(lost, [recorded::NOT_SERVED], "accepted and served commitments stay accepted");
             assert_eq!(world.home.no_op_writes(), 0);
             assert_eq!(history.0.lock().iter().map(|(_, o)| name(o)).collect::<BTreeSet<_>>().len(), objects);
 
-            world.judge.heard();
-            assert_eq!(world.judge.broken(), [""; 0]);
-            let mut broken = world.judge.broken_at_rest();
-            broken.retain(|text| !OLD_DATA.iter().any(|old| text.starts_with(old)));
-            assert_eq!(broken, [""; 0]);
-            world.whoever_starts_now_writes_nothing([process]).await;
+            world.checker.mark_observed();
+            assert_eq!(world.checker.violations(), [""; 0]);
+            let mut violations = world.checker.violations_at_rest();
+            violations.retain(|text| !OLD_DATA.iter().any(|old| text.starts_with(old)));
+            assert_eq!(violations, [""; 0]);
+            world.a_new_process_writes_nothing([process]).await;
         });
     }
 }

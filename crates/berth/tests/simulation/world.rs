@@ -1,4 +1,4 @@
-//! Doubles of API servers, the clocks, the judge, and what one seed decides.
+//! Doubles of API servers, the clocks, the checker, and the decisions of one seed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use berth_cluster::{Clusters, Routes};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, testing};
-use berth_laws::Frozen;
+use berth_invariants::PausedScope;
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config::{self, Configuration};
-use berth_testkit::{Judge, Random, Rules, Server, SteppedClock, seeds};
+use berth_testkit::{CheckerSettings, InvariantChecker, Random, Server, SteppedClock, seeds};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -18,14 +18,12 @@ use crate::nova::{self, Nova, People};
 use crate::overbooked;
 use crate::process::{Process, Start};
 
-/// Nothing is written for so long: the world is at rest. Longer than the grace of a host and every timed look.
+/// The world is at rest when nothing is written for this time: longer than the grace of a host and every requeue.
 pub const REST: Duration = Duration::from_secs(45 * 60);
-/// So long may a process take for anything.
+/// The maximum time of a process for anything.
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
-/// So long may it take.
-const PATIENCE: Duration = Duration::from_secs(8 * 3600);
+const TIMEOUT: Duration = Duration::from_secs(8 * 3600);
 
-/// When every world begins.
 pub const BEGINNING: &str = "2026-03-01T12:00:00Z";
 
 /// The kinds that live in the cluster of their zone.
@@ -38,61 +36,56 @@ const ROUTED: [&str; 4] = [
 
 pub struct World {
     pub home: Server,
-    /// The cluster of the other zone, if that has one of its own.
+    /// The cluster of the other zone, if that has its own.
     pub remote: Option<Server>,
-    pub judge: Judge,
+    pub checker: InvariantChecker,
     pub clock: SteppedClock,
     pub random: Random,
-    /// Where Nova finds the processes.
     pub network: Network,
     pub nova: Nova,
-    began: Instant,
+    started_at: Instant,
     /// The flavors of the group that VMs of the project have.
     pub flavors: &'static [&'static str],
-    /// Now and then somebody moves a VM without asking for a host.
+    /// Whether users sometimes move a VM without asking for a host.
     pub forced: bool,
-    /// What processes claim for VMs is judged at every answer.
+    /// Whether the claims of processes for VMs are checked at every answer.
     pub claims: bool,
     configuration: Configuration,
     routes: Routes,
 }
 
-/// Keys of the configuration that are not those of every world.
+/// Configuration that differs from the usual one.
 #[derive(Clone, Copy, Default)]
 pub struct Keys {
-    /// `brake.slots`.
-    pub brake: Option<usize>,
-    /// `requeueIntervalGracePeriod` of slots.
+    pub disruption_limit: Option<usize>,
     pub grace: Option<&'static str>,
 }
 
 impl World {
-    /// One cluster for both zones.
     pub fn one_cluster(seed: u64) -> Self {
         Self::new(seed, false, Keys::default(), Keys::default())
     }
 
-    /// A cluster for each zone.
     pub fn two_clusters(seed: u64) -> Self {
         Self::new(seed, true, Keys::default(), Keys::default())
     }
 
-    /// One cluster for both zones, and operators with these keys.
+    /// One cluster for both zones, and operators with this configuration.
     pub fn with_keys(seed: u64, keys: Keys) -> Self {
         Self::new(seed, false, keys, keys)
     }
 
-    /// The same with operators that are broken: they have other keys than they are judged by.
-    pub fn with_broken_operators(seed: u64, keys: Keys, judged_by: Keys) -> Self {
-        Self::new(seed, false, keys, judged_by)
+    /// Like `with_keys`, with broken operators: their configuration differs from that of the checker.
+    pub fn with_faulty_operators(seed: u64, keys: Keys, checked_by: Keys) -> Self {
+        Self::new(seed, false, keys, checked_by)
     }
 
-    fn new(seed: u64, two: bool, keys: Keys, judged_by: Keys) -> Self {
+    fn new(seed: u64, two: bool, keys: Keys, checked_by: Keys) -> Self {
         let clock = SteppedClock::new(BEGINNING.parse().unwrap());
         let configuration = configuration(two, keys);
         let mut random = Random::new(seed);
         let mut server = || {
-            // The clock of the API server is another one.
+            // The API server has its own clock.
             let server = Server::new(Arc::new(SteppedClock::new(clock.now())));
             server.seed(random.draw());
             server
@@ -102,12 +95,12 @@ impl World {
         let world = Self {
             home,
             remote,
-            judge: Judge::new(rules(&self::configuration(two, judged_by), &clock)),
+            checker: InvariantChecker::new(rules(&self::configuration(two, checked_by), &clock)),
             clock,
             random,
             network: Network::default(),
             nova: Nova::default(),
-            began: Instant::now(),
+            started_at: Instant::now(),
             flavors: nova::ANY,
             forced: true,
             claims: false,
@@ -115,7 +108,7 @@ impl World {
             routes,
         };
         for (name, server) in world.servers() {
-            world.judge.watch(&name, server);
+            world.checker.watch(&name, server);
         }
         world.home.create(&seeds::flavor_groups_with_half(world.clock.now())).unwrap();
         world
@@ -127,24 +120,22 @@ impl World {
         [(ClusterName::home(), &self.home)].into_iter().chain(remote).collect()
     }
 
-    /// The server of a zone.
     pub fn server_of(&self, zone: &str) -> &Server {
         self.remote.as_ref().filter(|_| zone == seeds::OTHER_ZONE).unwrap_or(&self.home)
     }
 
-    /// A process that decides by itself.
     pub fn start(&mut self, who: &str) -> Process {
         let order = Some(Random::new(self.random.draw()));
         self.start_as(who, order, false)
     }
 
-    /// A process that is one of several replicas.
+    /// Starts a process that is one of several replicas.
     pub fn start_replica(&mut self, who: &str) -> Process {
         let order = Some(Random::new(self.random.draw()));
         self.start_as(who, order, true)
     }
 
-    /// A process that looks at keys in the order in which they come.
+    /// Starts a process that reconciles keys in the order of the queue.
     pub fn start_as_shipped(&mut self, who: &str) -> Process {
         self.start_as(who, None, false)
     }
@@ -164,17 +155,16 @@ impl World {
             elected,
             network: &self.network,
             chance,
-            judge: &self.judge,
+            checker: &self.checker,
             claims: self.claims,
         })
     }
 
-    /// People, hosts and other programs act.
     pub fn people<T>(&self, act: impl FnOnce(&Self) -> T) -> T {
-        self.judge.people(|| act(self))
+        self.checker.act_as_user(|| act(self))
     }
 
-    /// Nova is told to start a VM. It goes through its life beside everything else that happens.
+    /// Nova starts a VM, whose life runs concurrently with everything else.
     pub fn vm(&mut self, random: Random) {
         let around = self.around_nova();
         self.nova.starts(around, random);
@@ -182,91 +172,89 @@ impl World {
 
     pub fn around_nova(&self) -> People {
         People {
-            judge: self.judge.clone(),
+            checker: self.checker.clone(),
             zones: ZONES.map(|zone| (zone, self.server_of(zone).clone())),
             clusters: self.servers().into_iter().map(|(name, server)| (name, server.clone())).collect(),
             network: self.network.clone(),
-            began: self.began,
+            started_at: self.started_at,
             flavors: self.flavors,
             forced: self.forced,
         }
     }
 
-    /// Somebody sets up hosts with room for so many slots in a zone.
+    /// Creates hosts with free capacity for this many slots in a zone.
     pub fn hosts(&self, zone: &str, hosts: &[(&str, u64)]) {
         self.people(|world| {
-            for (name, room) in hosts {
-                let host = world.host(name, *room, zone);
+            for (name, free) in hosts {
+                let host = world.host(name, *free, zone);
                 world.server_of(zone).create(&host).unwrap();
             }
         });
     }
 
-    /// A host that is ready: only of those is looked whether they are over-booked.
-    pub fn host(&self, name: &str, room: u64, zone: &str) -> Hypervisor {
-        seeds::ready(seeds::in_zone(seeds::host(name, room), zone), self.clock.now())
+    /// A host that is ready: only those are checked for over-booking.
+    pub fn host(&self, name: &str, free: u64, zone: &str) -> Hypervisor {
+        seeds::ready(seeds::in_zone(seeds::host(name, free), zone), self.clock.now())
     }
 
-    /// Waits until nothing is written any more, at all servers.
+    /// Waits until nothing is written any more on any server.
     pub async fn rests(&self) {
-        let deadline = Instant::now() + PATIENCE;
-        let mut before = self.judge.writes();
+        let deadline = Instant::now() + TIMEOUT;
+        let mut before = self.checker.writes();
         loop {
             sleep(REST).await;
-            let now = self.judge.writes();
+            let now = self.checker.writes();
             if now == before {
                 return;
             }
-            assert!(Instant::now() < deadline, "it does not come to rest:\n{}", self.last_calls(30));
+            assert!(Instant::now() < deadline, "the world does not come to rest:\n{}", self.last_calls(30));
             before = now;
         }
     }
 
-    /// At rest: all laws hold, nothing that was written ever broke one, and whoever starts now writes nothing.
-    pub async fn is_lawful(&mut self, process: Process) {
+    /// At rest: all invariants hold, no write has violated one, and a new process writes nothing.
+    pub async fn holds_invariants(&mut self, process: Process) {
         self.heal();
         self.rests().await;
         self.nova.ends().await;
-        self.has_kept_all_laws(&[]);
-        self.whoever_starts_now_writes_nothing([process]).await;
+        self.has_kept_all_invariants(&[]);
+        self.a_new_process_writes_nothing([process]).await;
     }
 
-    /// What was written never broke a law, and at rest all of them hold, besides what begins so and is the state of objects
-    /// that others have made.
-    pub fn has_kept_all_laws(&self, excused: &[&str]) {
-        self.judge.heard();
-        let mut wrong = (self.judge.broken(), self.judge.broken_at_rest());
+    /// No write has violated an invariant, and at rest all of them hold, except the violations with these prefixes that
+    /// other clients have caused.
+    pub fn has_kept_all_invariants(&self, excused: &[&str]) {
+        self.checker.mark_observed();
+        let mut wrong = (self.checker.violations(), self.checker.violations_at_rest());
         wrong.1.retain(|text| !excused.iter().any(|excused| text.starts_with(excused)));
         assert!(wrong.0.is_empty() && wrong.1.is_empty(), "{wrong:#?}\n{}", self.last_writes(40));
         assert_eq!(overbooked::unresolved(&self.around_nova()), [""; 0], "{}", self.last_writes(40));
     }
 
-    /// Nothing is held any more by those who run, and planning again plans nothing.
-    pub async fn whoever_starts_now_writes_nothing(&mut self, processes: impl IntoIterator<Item = Process>) {
+    /// No running process holds a claim any more, and a new plan is empty.
+    pub async fn a_new_process_writes_nothing(&mut self, processes: impl IntoIterator<Item = Process>) {
         for mut process in processes {
             assert_eq!(process.holds(), (0, 0, Vec::new()), "claims, entries, and hosts whose sums have drifted");
-            assert!(process.has_given_out_what_it_decided(), "cores are held for what nobody shows");
-            assert!(!process.has_panicked(), "one of its tasks has panicked");
+            assert!(process.has_given_out_what_it_decided(), "cores are held that no object shows");
+            assert!(!process.has_panicked(), "a task of the process has panicked");
             process.crash();
         }
         let again = self.start("again");
         self.rests().await;
         let writes: Vec<_> = self.calls().into_iter().filter(|call| is_write_of(call, "again")).collect();
-        assert_eq!(writes, [""; 0], "planning again writes something");
-        assert_eq!(self.judge.broken(), [""; 0], "{}", self.last_writes(40));
+        assert_eq!(writes, [""; 0], "a new plan writes something");
+        assert_eq!(self.checker.violations(), [""; 0], "{}", self.last_writes(40));
         again.crash();
     }
 
-    /// For how long it has existed.
     pub fn age(&self) -> Duration {
-        self.began.elapsed()
+        self.started_at.elapsed()
     }
 
     pub fn heal(&self) {
         self.servers().into_iter().for_each(|(_, server)| server.heal());
     }
 
-    /// All calls at all servers.
     pub fn calls(&self) -> Vec<String> {
         self.servers().into_iter().flat_map(|(_, server)| server.calls()).collect()
     }
@@ -287,20 +275,20 @@ fn is_write(call: &str) -> bool {
     call.split(' ').nth(2).is_some_and(|who| is_write_of(call, who))
 }
 
-/// A line of the log has a number, a time, who called, and the verb.
+/// A line of the log has a number, a time, the caller and the verb.
 fn is_write_of(call: &str, who: &str) -> bool {
     let words: Vec<_> = call.split(' ').collect();
     let writes = ["create", "update", "patch", "status", "delete"];
     words.get(2) == Some(&who) && words.get(3).is_some_and(|verb| writes.contains(verb))
 }
 
-/// Those of the configuration. Whatever is to be done is done within half an hour.
-fn rules(configuration: &Configuration, clock: &SteppedClock) -> Rules {
-    let freeze = configuration.freeze.clone();
-    Rules {
+/// The rules of this configuration. Everything must be done within half an hour.
+fn rules(configuration: &Configuration, clock: &SteppedClock) -> CheckerSettings {
+    let pause = configuration.pause.clone();
+    CheckerSettings {
         clock: Arc::new(clock.clone()),
-        brake: configuration.brake.slots,
-        frozen: Frozen { zones: freeze.zones, flavor_groups: freeze.flavor_groups },
+        disruption_limit: configuration.disruption_limit.slots,
+        paused: PausedScope { zones: pause.zones, flavor_groups: pause.flavor_groups },
         overdue: configuration.reservation_controller.requeue_interval_grace_period + HALF_AN_HOUR,
     }
 }
@@ -312,8 +300,8 @@ fn configuration(two: bool, special: Keys) -> Configuration {
     let mut keys = json!({ "committedResourceReservationController": {
         "enableOversubscriptionCheck": true, "enableOversubscriptionReservationEviction": true,
     } });
-    if let Some(slots) = special.brake {
-        keys["brake"] = json!({ "slots": slots });
+    if let Some(slots) = special.disruption_limit {
+        keys["disruptionLimit"] = json!({ "slots": slots });
     }
     if let Some(grace) = special.grace {
         keys["committedResourceReservationController"]["requeueIntervalGracePeriod"] = json!(grace);
@@ -325,5 +313,4 @@ fn configuration(two: bool, special: Keys) -> Configuration {
     config::decode(&keys, false).unwrap().configuration
 }
 
-/// Both zones.
 pub const ZONES: [&str; 2] = [testing::ZONE, seeds::OTHER_ZONE];

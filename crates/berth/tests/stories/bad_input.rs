@@ -1,5 +1,5 @@
-//! Input that admission lets through and that cannot be served: a condition says what to change, nothing else stops
-//! working, the log stays small, and correcting the input heals it. Told to the real binary on a real API server.
+//! Input that passes admission and cannot be served: a condition says what to change, everything else continues to
+//! work, the log stays small, and correcting the input heals it. Runs the real binary on a real API server.
 
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate, names};
 use kube::ResourceExt;
@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 
 use crate::support::http;
 use crate::support::objects::{
-    EMPTY_GROUP, OTHER_ZONE, flavor_groups, host, in_zone, mixed, patient, rejectable, slot_name,
+    EMPTY_GROUP, OTHER_ZONE, flavor_groups, host, in_zone, mixed, non_rejectable, rejectable, slot_name,
 };
 use crate::support::seen::ready;
 use crate::support::unreadable::{newer_crds, store_unreadable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
-/// Somebody else's commitment is served as if nothing was wrong.
+/// A commitment of another user is served as if nothing was wrong.
 async fn others_are_served(world: &World) {
     world.create(&in_zone(host("healthy", 1), OTHER_ZONE)).await;
-    let mut commitment = patient("healthy-1", 1);
+    let mut commitment = non_rejectable("healthy-1", 1);
     OTHER_ZONE.clone_into(&mut commitment.spec.availability_zone);
     world.create(&commitment).await;
     world.accepted("healthy-1").await;
 }
 
-/// A mistake in the input is worth a few lines, not a stream.
+/// A mistake in the input causes a few log lines, not a stream.
 fn the_log_is_small(world: &World) {
     let log = world.operator().log();
-    // 16 lines are of the start.
+    // The start logs 16 lines.
     assert!(log.lines().count() <= 40, "{} lines:\n{log}", log.lines().count());
 }
 
@@ -35,13 +35,13 @@ async fn an_unknown_flavor_group() {
     let world = World::begin().await;
     world.create(&host("node1", 2)).await;
     for (uuid, rejected) in [("group-patient", false), ("group-strict", true)] {
-        let mut commitment = if rejected { rejectable(uuid, 1) } else { patient(uuid, 1) };
+        let mut commitment = if rejected { rejectable(uuid, 1) } else { non_rejectable(uuid, 1) };
         "mem_v9".clone_into(&mut commitment.spec.flavor_group_name);
         world.create(&commitment).await;
     }
     let text = "flavor group not found: mem_v9; spec.flavorGroupName must be one of: empty_v1, gp_v5, mem_v4";
-    world.says("group-patient", "Reserving", text).await;
-    world.says("group-strict", "Rejected", text).await;
+    world.reported("group-patient", "Reserving", text).await;
+    world.reported("group-strict", "Rejected", text).await;
     others_are_served(&world).await;
     the_log_is_small(&world);
 
@@ -60,11 +60,11 @@ async fn an_unknown_flavor_group() {
 async fn a_flavor_group_without_flavors() {
     let world = World::begin().await;
     world.create(&host("node1", 1)).await;
-    let mut commitment = patient("empty-1", 1);
+    let mut commitment = non_rejectable("empty-1", 1);
     EMPTY_GROUP.clone_into(&mut commitment.spec.flavor_group_name);
     world.create(&commitment).await;
     let text = "flavor group empty_v1 has no flavors: add flavors with the extra spec quota:hw_version=empty_v1";
-    world.says("empty-1", "Reserving", text).await;
+    world.reported("empty-1", "Reserving", text).await;
     others_are_served(&world).await;
     the_log_is_small(&world);
     world.respec("empty-1", json!({ "flavorGroupName": "mem_v4" })).await;
@@ -75,14 +75,14 @@ async fn a_flavor_group_without_flavors() {
 #[tokio::test]
 async fn a_zone_without_hosts() {
     let world = World::begin().await;
-    world.create(&patient("zone-1", 1)).await;
+    world.create(&non_rejectable("zone-1", 1)).await;
     others_are_served(&world).await;
     let text = "insufficient capacity: 0/1 reservation slots could be placed";
-    world.says("zone-1", "Reserving", text).await;
+    world.reported("zone-1", "Reserving", text).await;
     let hint = "no host is in zone eu-test-1a, correct spec.availabilityZone or label hosts with it";
-    // The hint is part of the message only once there are hosts to be counted.
+    // The message has the hint only once there are hosts to count.
     world.respec("zone-1", json!({ "allowRejection": true })).await;
-    let seen = world.says("zone-1", "Rejected", text).await;
+    let seen = world.reported("zone-1", "Rejected", text).await;
     let message = &ready(seen.commitment("zone-1").unwrap()).unwrap().message;
     assert!(message.ends_with(hint), "{message}");
     the_log_is_small(&world);
@@ -96,35 +96,35 @@ async fn a_zone_without_hosts() {
 async fn flavor_groups_that_cannot_be_read() {
     let mut world = World::begin().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("before-1", 1)).await;
+    world.create(&non_rejectable("before-1", 1)).await;
     world.accepted("before-1").await;
     world.publish_flavor_groups(json!({ "features": "none" })).await;
-    // The last good ones stay in force.
+    // The last valid flavor groups stay in effect.
     others_are_served(&world).await;
     let mut unknown = rejectable("unknown-1", 1);
     "mem_v9".clone_into(&mut unknown.spec.flavor_group_name);
     world.create(&unknown).await;
-    // U37: that a group is not in outdated data proves nothing.
-    world.says("unknown-1", "Reserving", "flavor knowledge not ready: failed to unbox flavor group features").await;
+    // Outdated data does not prove that a group does not exist.
+    world.reported("unknown-1", "Reserving", "flavor knowledge not ready: failed to unbox flavor group features").await;
     the_log_is_small(&world);
 
-    // A new process has no last good ones: what is held stays, what is new waits.
+    // A new process has no last valid flavor groups: existing slots stay, and new commitments wait.
     world.stop().await;
     world.start().await;
     world.create(&rejectable("after-1", 1)).await;
-    world.says("after-1", "Reserving", "flavor knowledge not ready: failed to unbox flavor group features").await;
+    world.reported("after-1", "Reserving", "flavor knowledge not ready: failed to unbox flavor group features").await;
     assert_eq!(world.accepted("before-1").await.hosts_of("before-1"), ["node1"]);
     the_log_is_small(&world);
 
     world.delete::<Knowledge>(names::FLAVOR_GROUPS).await;
     let missing = "flavor knowledge not ready: failed to get flavor groups knowledge: knowledges.cortex.cloud \"flavor-groups\" not found";
     world.create(&rejectable("missing-1", 1)).await;
-    world.says("missing-1", "Reserving", missing).await;
+    world.reported("missing-1", "Reserving", missing).await;
     world.publish_usual_flavor_groups().await;
     for uuid in ["after-1", "missing-1", "before-1"] {
         world.accepted(uuid).await;
     }
-    world.says("unknown-1", "Rejected", "flavor group not found: mem_v9").await;
+    world.reported("unknown-1", "Rejected", "flavor group not found: mem_v9").await;
     world.end().await;
 }
 
@@ -135,13 +135,13 @@ async fn a_hypervisor_with_quantities_that_make_no_sense() {
     let world = World::with_hosts(&[odd]).await;
     world.create(&rejectable("strange-1", 1)).await;
     let text = "insufficient capacity: 0/1 reservation slots could be placed: 1 host; unreadable capacity 1";
-    let seen = world.says("strange-1", "Rejected", text).await;
+    let seen = world.reported("strange-1", "Rejected", text).await;
     let message = &ready(seen.commitment("strange-1").unwrap()).unwrap().message;
     assert!(message.contains("node1") && message.contains("status.effectiveCapacity.memory is \"-5Gi\""), "{message}");
     others_are_served(&world).await;
     the_log_is_small(&world);
-    world.create(&patient("strange-2", 1)).await;
-    world.says("strange-2", "Reserving", "insufficient capacity: 0/1").await;
+    world.create(&non_rejectable("strange-2", 1)).await;
+    world.reported("strange-2", "Reserving", "insufficient capacity: 0/1").await;
     let right = json!({ "status": { "effectiveCapacity": { "memory": "1920Gi" } } });
     world.edit_status::<Hypervisor>("node1", right).await;
     world.accepted("strange-2").await;
@@ -157,16 +157,16 @@ async fn a_reservation_that_cannot_be_read() {
     store_unreadable(&world, &slot_name("future-own", 0), "elsewhere").await;
     world.install_all().await;
     world.start().await;
-    // Its host is not offered, as nobody knows what it takes there.
+    // Its host is not offered, because its usage there is unknown.
     world.create(&rejectable("future-2", 1)).await;
-    world.says("future-2", "Rejected", "insufficient capacity: 0/1 reservation slots could be placed").await;
+    world.reported("future-2", "Rejected", "insufficient capacity: 0/1 reservation slots could be placed").await;
     // A commitment that may own it cannot be counted.
-    world.create(&patient("future-own", 1)).await;
+    world.create(&non_rejectable("future-own", 1)).await;
     let text = "Reservation commitment-future-own-0 cannot be read, correct or delete it: ";
-    world.says("future-own", "Reserving", text).await;
+    world.reported("future-own", "Reserving", text).await;
     others_are_served(&world).await;
     let metrics = world.operator().metrics().await;
-    assert_eq!(http::sum(&metrics, "berth_store_malformed_objects", &["Reservation"]), 2, "{metrics}");
+    assert_eq!(http::sum(&metrics, "berth_store_invalid_objects", &["Reservation"]), 2, "{metrics}");
     the_log_is_small(&world);
 
     world.delete::<Reservation>("future-1").await;
@@ -177,9 +177,9 @@ async fn a_reservation_that_cannot_be_read() {
     world.end().await;
 }
 
-/// An object of old data: its name is not that of its UUID.
+/// An object of old data: its name does not follow from its UUID.
 fn old(name: &str, uuid: &str) -> Value {
-    let mut object = serde_json::to_value(patient(uuid, 1)).unwrap();
+    let mut object = serde_json::to_value(non_rejectable(uuid, 1)).unwrap();
     object["metadata"] = json!({ "name": name });
     object
 }
@@ -195,16 +195,16 @@ async fn two_objects_with_one_uuid() {
     }
     world.install_all().await;
     world.start().await;
-    // U14: the canonical name is served, whatever the order.
+    // The object with the canonical name is served, whatever the order.
     world.accepted("double-1").await;
     let text = "commitment is not served: commitment-double-1 has the same spec.commitmentUUID and is served; delete one of the two";
     let seen = world.object_says("aaa-first-by-name", "DuplicateUUID", text).await;
     assert_eq!(seen.slots_of("double-1").len(), 1);
     others_are_served(&world).await;
     the_log_is_small(&world);
-    world.lawful().await;
+    world.holds_invariants().await;
 
-    // The other one is served as soon as the served one has gone, and its slots are its own.
+    // The other one is served as soon as the served one is deleted, and has its own slots.
     world.delete_commitment("double-1").await;
     world.object_says("aaa-first-by-name", "Accepted", "").await;
     let after = world.rest().await;
@@ -236,25 +236,25 @@ async fn an_old_object_that_makes_no_sense() {
     let invalid = "unexpected commitment format";
     world.object_says("commitment-old-short", "Rejected", invalid).await;
     world.object_says("commitment-old-empty", "Rejected", invalid).await;
-    let says = |name: &'static str| {
+    let reported = |name: &'static str| {
         let world = &world;
         async move {
             world
-                .until("something is said", |seen| {
-                    let said =
+                .until("the object has a condition", |seen| {
+                    let reported =
                         seen.named(name).and_then(ready).map(|ready| format!("{}: {}", ready.reason, ready.message));
-                    said.ok_or_else(|| format!("{name} says nothing"))
+                    reported.ok_or_else(|| format!("{name} has no condition"))
                 })
                 .await
         }
     };
-    let (negative, huge) = (says("commitment-old-negative").await, says("commitment-old-huge").await);
+    let (negative, huge) = (reported("commitment-old-negative").await, reported("commitment-old-huge").await);
     assert!(!negative.starts_with("Accepted") && !huge.starts_with("Accepted"), "{negative}\n{huge}");
     others_are_served(&world).await;
     the_log_is_small(&world);
     let held = world.now().await.slots().count();
     so(held == 1, || format!("{held} slots")).unwrap();
-    // Deletion works, whatever they were.
+    // Deletion works for all of them.
     for name in ["commitment-old-negative", "commitment-old-short", "commitment-old-empty", "commitment-old-huge"] {
         world.delete::<CommittedResource>(name).await;
     }
@@ -269,8 +269,8 @@ async fn a_commitment_of_more_slots_than_anybody_has() {
     world.create(&mixed("giant-1", "8Ei")).await;
     world.create(&rejectable("giant-2", 1_000_000)).await;
     let text = "commitment would create";
-    world.says("giant-1", "Reserving", text).await;
-    world.says("giant-2", "Rejected", text).await;
+    world.reported("giant-1", "Reserving", text).await;
+    world.reported("giant-2", "Rejected", text).await;
     others_are_served(&world).await;
     the_log_is_small(&world);
     world.respec("giant-1", json!({ "amount": "0" })).await;
@@ -278,13 +278,13 @@ async fn a_commitment_of_more_slots_than_anybody_has() {
     world.end().await;
 }
 
-/// A commitment of many slots that do not fit must not keep the operator from everybody else.
+/// A commitment of many slots that do not fit must not keep the operator from other commitments.
 #[tokio::test]
 async fn a_commitment_of_which_hardly_anything_fits() {
     let world = World::begin().await;
     world.create(&host("node1", 1)).await;
-    world.create(&patient("many-1", 1500)).await;
-    world.says("many-1", "Reserving", "insufficient capacity: 1/1500").await;
+    world.create(&non_rejectable("many-1", 1500)).await;
+    world.reported("many-1", "Reserving", "insufficient capacity: 1/1500").await;
     others_are_served(&world).await;
     the_log_is_small(&world);
     world.delete_commitment("many-1").await;

@@ -1,4 +1,4 @@
-//! `berth config`: what is wrong with a configuration, and what it says in effect, without a cluster.
+//! `berth config`: what is wrong with a configuration, and what is in effect, without a cluster.
 
 use std::fs;
 
@@ -30,20 +30,23 @@ impl Files {
     }
 }
 
-const WRONG: &str =
-    r#"{ "committedResourceController": { "requeueIntervalRetry": "5" }, "freeze": { "zone": ["a"] } }"#;
+const WRONG: &str = r#"{ "committedResourceController": { "requeueIntervalRetry": "5" }, "pause": { "zone": ["a"] } }"#;
 
 #[tokio::test]
-async fn all_problems_are_told_at_once_as_at_the_start_of_an_operator() {
+async fn all_problems_are_reported_at_once_as_at_the_start_of_an_operator() {
     let files = Files::new(WRONG, r#"{ "schedulerURL": 7 }"#);
     let checked = files.config("check", &[]).await;
     assert_eq!(checked.status, 1, "{checked:#?}");
     for line in [
         "error    committedResourceController.requeueIntervalRetry: \"5\" is not a duration",
-        "warning  freeze.zone: unknown key, without effect",
+        "warning  pause.zone: unknown key, without effect",
         "error    schedulerURL: 7 is not",
     ] {
-        assert!(checked.stdout.lines().any(|told| told.starts_with(line)), "{line} is not in\n{}", checked.stdout);
+        assert!(
+            checked.stdout.lines().any(|reported| reported.starts_with(line)),
+            "{line} is not in\n{}",
+            checked.stdout
+        );
     }
     let summary = "berth: an operator does not start with this configuration: 2 errors, 1 warning\n";
     assert_eq!(checked.stderr, summary);
@@ -57,13 +60,13 @@ async fn all_problems_are_told_at_once_as_at_the_start_of_an_operator() {
 
 #[tokio::test]
 async fn what_has_no_effect_is_an_error_when_it_is_to_be() {
-    let files = Files::new(r#"{ "freeze": { "zone": ["a"] } }"#, "");
+    let files = Files::new(r#"{ "pause": { "zone": ["a"] } }"#, "");
     let tolerant = files.config("check", &[]).await;
     assert_eq!((tolerant.status, tolerant.stderr.as_str()), (0, ""), "{tolerant:#?}");
     assert!(tolerant.stdout.ends_with("An operator starts with this configuration: no errors, 1 warning.\n"));
     let strict = files.config("check", &["--strict-config"]).await;
     assert_eq!(strict.status, 1, "{strict:#?}");
-    assert!(strict.stdout.starts_with("error    freeze.zone: "), "{}", strict.stdout);
+    assert!(strict.stdout.starts_with("error    pause.zone: "), "{}", strict.stdout);
 }
 
 #[tokio::test]
@@ -86,7 +89,7 @@ async fn what_only_the_start_finds_is_found_as_well() {
 }
 
 #[tokio::test]
-async fn files_that_are_none_are_told_and_wrong_flags_are_another_matter() {
+async fn files_that_are_none_are_reported_and_wrong_flags_are_another_matter() {
     let files = Files::new("{ not json", "");
     let wrong = files.config("check", &[]).await;
     assert_eq!(wrong.status, 1);
@@ -101,12 +104,15 @@ async fn files_that_are_none_are_told_and_wrong_flags_are_another_matter() {
 }
 
 #[tokio::test]
-async fn what_is_printed_is_a_configuration_that_says_the_same_without_secrets() {
-    let files = Files::new(r#"{ "brake": { "slots": 7 } }"#, r#"{ "scheduler": { "token": "s3cret" } }"#);
+async fn what_is_printed_is_a_configuration_that_reports_the_same_without_secrets() {
+    let files = Files::new(r#"{ "disruptionLimit": { "slots": 7 } }"#, r#"{ "scheduler": { "token": "s3cret" } }"#);
     let printed = files.config("print", &["--strict-config"]).await;
     assert_eq!((printed.status, printed.stderr.as_str()), (0, ""), "{printed:#?}");
     let value: Value = serde_json::from_str(&printed.stdout).unwrap();
-    assert_eq!((&value["brake"]["slots"], &value["leaderElectionID"]), (&Value::from(7), &Value::from("berth")));
+    assert_eq!(
+        (&value["disruptionLimit"]["slots"], &value["leaderElectionID"]),
+        (&Value::from(7), &Value::from("berth"))
+    );
     assert!(!printed.stdout.contains("s3cret") && value["scheduler"]["token"] == "********", "{}", printed.stdout);
     let again = Files::new(&printed.stdout, "").config("print", &["--strict-config"]).await;
     assert_eq!(again.stdout, printed.stdout);

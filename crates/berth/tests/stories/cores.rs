@@ -1,5 +1,5 @@
-//! Commitments of cores: who is accepted, who waits for what, and what is said about input that makes no sense; told to
-//! the real binary on real API servers.
+//! Commitments of cores: which are accepted, which wait for what, and the messages about invalid input. Runs the real
+//! binary on real API servers.
 
 use berth_crds::{CommittedResource, FlavorGroupCapacity, generate, names};
 use serde_json::{Value, json};
@@ -26,35 +26,35 @@ fn rejectable(uuid: &str, count: u64) -> CommittedResource {
 }
 
 #[tokio::test]
-async fn document_20_section_13_from_no_capacity_to_room_for_all() {
+async fn from_no_capacity_to_capacity_for_all() {
     let world = World::begin().await;
     world.create(&cores("patient-1", 40)).await;
     world.create(&rejectable("strict-1", 40)).await;
     let missing = "waiting for capacity data: no FlavorGroupCapacity object has spec.flavorGroup mem_v4";
-    world.says("patient-1", "Reserving", missing).await;
-    world.says("strict-1", "Reserving", missing).await;
+    world.reported("patient-1", "Reserving", missing).await;
+    world.reported("strict-1", "Reserving", missing).await;
 
     world.create(&capacity(ZONE, None)).await;
-    world.says("strict-1", "Reserving", "waiting for CPU capacity data").await;
+    world.reported("strict-1", "Reserving", "waiting for CPU capacity data").await;
 
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(30)).await;
-    world.says("patient-1", "Reserving", "insufficient CPU cores: 30 available, 40 requested").await;
-    world.says("strict-1", "Rejected", "insufficient CPU cores: 30 available, 40 requested").await;
+    world.reported("patient-1", "Reserving", "insufficient CPU cores: 30 available, 40 requested").await;
+    world.reported("strict-1", "Rejected", "insufficient CPU cores: 30 available, 40 requested").await;
 
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(80)).await;
     let seen = world.accepted("patient-1").await;
-    assert!(seen.slots().next().is_none(), "cores have no slots");
+    assert!(seen.slots().next().is_none(), "commitments of cores have no slots");
     let object = seen.commitment("patient-1").unwrap();
     let status = object.status.as_ref().unwrap();
     assert_eq!((status.accepted_spec.as_ref(), &object.metadata.finalizers), (Some(&object.spec), &None));
-    world.says("strict-1", "Rejected", "insufficient CPU cores: 30 available, 40 requested").await;
+    world.reported("strict-1", "Rejected", "insufficient CPU cores: 30 available, 40 requested").await;
     world.respec("strict-1", json!({ "amount": "39" })).await;
     world.accepted("strict-1").await;
     world.end().await;
 }
 
 #[tokio::test]
-async fn document_20_section_19_no_10a_two_commitments_for_one_headroom() {
+async fn two_commitments_for_one_headroom() {
     let world = World::begin().await;
     world.create(&capacity(ZONE, Some(100))).await;
     let new: Vec<_> = ["one-of-1", "one-of-2", "one-of-3"].map(|uuid| cores(uuid, 60)).into();
@@ -71,22 +71,22 @@ async fn document_20_section_19_no_10a_two_commitments_for_one_headroom() {
         Ok(accepted.unwrap().spec.commitment_uuid.clone())
     });
     let first = one.await;
-    // No. 10 e: the total grows, and somebody is served at once.
+    // The total grows, and a waiting commitment is served at once.
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(120)).await;
     world
         .until("two are accepted", |seen| {
             so(reasons(seen) == ["Accepted", "Accepted", "Reserving"], || "no".to_owned())
         })
         .await;
-    // What somebody gives up goes to who waits.
+    // Released cores go to a waiting commitment.
     world.delete_commitment(&first).await;
     world
         .until("both are accepted", |seen| so(reasons(seen) == ["Accepted", "Accepted"], || "not yet".to_owned()))
         .await;
-    // No. 10 d: a total that shrinks takes nothing back.
+    // A smaller total revokes nothing.
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(1)).await;
     world.create(&cores("late-comer-1", 1)).await;
-    world.says("late-comer-1", "Reserving", "insufficient CPU cores: -119 available, 1 requested").await;
+    world.reported("late-comer-1", "Reserving", "insufficient CPU cores: -119 available, 1 requested").await;
     assert_eq!(reasons(&world.now().await), ["Accepted", "Accepted", "Reserving"]);
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(121)).await;
     world.accepted("late-comer-1").await;
@@ -100,18 +100,19 @@ async fn an_unknown_group_and_two_objects_about_one_place() {
     "mem_v9".clone_into(&mut unknown.spec.flavor_group_name);
     world.create(&unknown).await;
     let text = "flavor group not found: mem_v9; spec.flavorGroupName must be one of: empty_v1, gp_v5, mem_v4";
-    world.says("unknown-1", "Rejected", text).await;
+    world.reported("unknown-1", "Rejected", text).await;
 
     let (mut first, mut second) = (capacity(ZONE, Some(4)), capacity(ZONE, Some(400)));
     (first.metadata.name, second.metadata.name) = (Some("a-first".to_owned()), Some("b-second".to_owned()));
     world.create(&second).await;
     world.create(&first).await;
     world.create(&cores("ambiguous-1", 5)).await;
-    world.says("ambiguous-1", "Reserving", "insufficient CPU cores: 4 available, 5 requested").await;
-    let said = |log: String| log.lines().filter(|line| line.contains("several FlavorGroupCapacity objects")).count();
+    world.reported("ambiguous-1", "Reserving", "insufficient CPU cores: 4 available, 5 requested").await;
+    let reported =
+        |log: String| log.lines().filter(|line| line.contains("several FlavorGroupCapacity objects")).count();
     world.create(&cores("ambiguous-2", 6)).await;
-    world.says("ambiguous-2", "Reserving", "insufficient CPU cores: 4 available, 6 requested").await;
-    assert_eq!(said(world.operator().log()), 1, "{}", world.operator().log());
+    world.reported("ambiguous-2", "Reserving", "insufficient CPU cores: 4 available, 6 requested").await;
+    assert_eq!(reported(world.operator().log()), 1, "{}", world.operator().log());
     world.delete::<FlavorGroupCapacity>("a-first").await;
     world.accepted("ambiguous-1").await;
     world.accepted("ambiguous-2").await;
@@ -124,7 +125,7 @@ async fn old_objects_that_make_no_sense() {
     world.install(generate::without_rules()).await;
     let mut negative = serde_json::to_value(cores("negative-1", 4)).unwrap();
     negative["spec"]["amount"] = json!("-4");
-    let mut changed = serde_json::to_value(crate::support::objects::patient("changed-1", 1)).unwrap();
+    let mut changed = serde_json::to_value(crate::support::objects::non_rejectable("changed-1", 1)).unwrap();
     changed["spec"]["resourceType"] = json!("cores");
     changed["spec"]["amount"] = json!("7500m");
     for object in [negative, changed] {
@@ -138,10 +139,10 @@ async fn old_objects_that_make_no_sense() {
     world.create(&capacity(ZONE, Some(10))).await;
     world.start().await;
     let text = "unexpected commitment format: spec.amount is -4, it must not be negative";
-    world.says("negative-1", "Rejected", text).await;
+    world.reported("negative-1", "Rejected", text).await;
     world.accepted("changed-1").await;
     world.create(&cores("beside-it-1", 3)).await;
-    world.says("beside-it-1", "Reserving", "insufficient CPU cores: 2 available, 3 requested").await;
+    world.reported("beside-it-1", "Reserving", "insufficient CPU cores: 2 available, 3 requested").await;
     world.respec("beside-it-1", json!({ "amount": "2" })).await;
     world.accepted("beside-it-1").await;
     world.delete_commitment("negative-1").await;
@@ -149,31 +150,31 @@ async fn old_objects_that_make_no_sense() {
 }
 
 #[tokio::test]
-async fn d5_each_cluster_counts_the_cores_of_its_zone() {
+async fn each_cluster_counts_the_cores_of_its_zone() {
     let two = TwoClusters::begin().await;
     two.at(Home).create(&capacity(ZONE, Some(40))).await;
     two.at(Home).create(&cores("at-home-1", 40)).await;
     two.at(Remote).create(&of_remote(cores("remote-1", 40))).await;
     two.accepted(Home, "at-home-1").await;
-    two.says(Remote, "remote-1", "Reserving", "waiting for capacity data").await;
+    two.reported(Remote, "remote-1", "Reserving", "waiting for capacity data").await;
     two.at(Remote).create(&capacity(OTHER_ZONE, Some(60))).await;
     two.accepted(Remote, "remote-1").await;
     two.at(Remote).create(&of_remote(cores("remote-2", 40))).await;
-    two.says(Remote, "remote-2", "Reserving", "insufficient CPU cores: 20 available, 40 requested").await;
+    two.reported(Remote, "remote-2", "Reserving", "insufficient CPU cores: 20 available, 40 requested").await;
     two.at(Remote).delete_commitment("remote-1").await;
     two.accepted(Remote, "remote-2").await;
     two.end().await;
 }
 
 #[tokio::test]
-async fn d5_while_capacities_cannot_be_listed_nobody_is_rejected() {
+async fn while_capacities_cannot_be_listed_no_commitment_is_rejected() {
     let mut two = TwoClusters::without_operator().await;
     two.at(Remote).create(&capacity(OTHER_ZONE, Some(10))).await;
     two.deny("flavorgroupcapacities", "list").await;
     two.start().await;
     two.at(Remote).create(&of_remote(rejectable("strict-2", 40))).await;
-    two.says(Remote, "strict-2", "Reserving", "").await;
+    two.reported(Remote, "strict-2", "Reserving", "").await;
     two.grant().await;
-    two.says(Remote, "strict-2", "Rejected", "insufficient CPU cores: 10 available, 40 requested").await;
+    two.reported(Remote, "strict-2", "Rejected", "insufficient CPU cores: 10 available, 40 requested").await;
     two.end().await;
 }

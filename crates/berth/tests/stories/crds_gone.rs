@@ -1,4 +1,4 @@
-//! CRDs that are removed and installed again while the operator runs. Told to the real binary on a real API server.
+//! CRDs that are removed and installed again while the operator runs. Runs the real binary on a real API server.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use tokio::time::sleep;
 
 use crate::support::http;
-use crate::support::objects::{host, patient};
+use crate::support::objects::{host, non_rejectable};
 use crate::support::seen::{Seen, ready};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
@@ -18,27 +18,27 @@ const COMMITMENTS: &str = "committedresources.cortex.cloud";
 const KNOWLEDGES: &str = "knowledges.cortex.cloud";
 const CAPACITIES: &str = "flavorgroupcapacities.cortex.cloud";
 
-/// How long a CRD is away: long enough for something that is tried again and again to be seen.
+/// How long a CRD is away: long enough to see repeated attempts.
 const AWAY: Duration = Duration::from_secs(8);
 
 async fn remove(world: &World, crds: &[&str]) {
     world.kubectl(&[&["delete", "crd", "--timeout=30s"], crds].concat()).await;
 }
 
-/// What a CRD that is away may cost: a few lines, and looks that become rarer.
-fn it_is_told_by_a_few_lines(world: &World, kinds: &[&str]) {
+/// A missing CRD causes only a few log lines, and ever rarer reconciliations.
+fn it_is_reported_by_a_few_lines(world: &World, kinds: &[&str]) {
     let log = world.operator().log();
     for kind in kinds {
-        let told = log.lines().filter(|line| {
-            line.contains("the watch fails") && line.contains(kind) && line.contains("(404): install its CRD")
+        let reported = log.lines().filter(|line| {
+            line.contains("watch failed") && line.contains(kind) && line.contains("(404): install its CRD")
         });
-        assert_eq!(told.count(), 1, "{kind}:\n{log}");
+        assert_eq!(reported.count(), 1, "{kind}:\n{log}");
     }
-    let loud = log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).count();
-    assert!(loud <= 12, "{loud} warnings:\n{log}");
+    let warnings = log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).count();
+    assert!(warnings <= 12, "{warnings} warnings:\n{log}");
 }
 
-/// While nothing is there the operator hardly does anything.
+/// While the CRDs are missing, the operator hardly does anything.
 async fn little_happens(world: &World) {
     let done = async || {
         let metrics = world.operator().metrics().await;
@@ -48,14 +48,14 @@ async fn little_happens(world: &World) {
     let before = done().await;
     sleep(AWAY).await;
     let after = done().await;
-    let [looks, tries, writes] = [0, 1, 2].map(|at| after[at] - before[at]);
-    let little = looks <= 20 && tries <= 20 && writes <= 8;
-    assert!(little, "{looks} looks, {tries} tries, {writes} writes:\n{}", world.operator().log());
+    let [reconciliations, tries, writes] = [0, 1, 2].map(|at| after[at] - before[at]);
+    let little = reconciliations <= 20 && tries <= 20 && writes <= 8;
+    assert!(little, "{reconciliations} reconciliations, {tries} tries, {writes} writes:\n{}", world.operator().log());
 }
 
 async fn held(world: &World, uuids: &[&str]) -> Seen {
     for uuid in uuids {
-        world.create(&patient(uuid, 2)).await;
+        world.create(&non_rejectable(uuid, 2)).await;
         world.accepted(uuid).await;
     }
     world.rest().await
@@ -74,14 +74,14 @@ async fn slots_are_made_anew_when_their_kind_comes_back() {
     for uuid in ["first-1", "second-1"] {
         assert_eq!(world.accepted(uuid).await.hosts_of(uuid), ["node1", "node1"]);
     }
-    it_is_told_by_a_few_lines(&world, &["Reservation"]);
+    it_is_reported_by_a_few_lines(&world, &["Reservation"]);
     world.end().await;
 }
 
 #[tokio::test]
 async fn slots_stay_where_they_are_when_the_kind_of_hosts_goes_and_comes_back() {
     let mut world = World::without_operator().await;
-    // Far more than it takes the API server to say that the kind is not there any more.
+    // Far longer than the API server needs to report that the kind is gone.
     world.use_grace(Duration::from_secs(30));
     world.start().await;
     let hosts = [host("node1", 2), host("node2", 2)];
@@ -92,16 +92,17 @@ async fn slots_stay_where_they_are_when_the_kind_of_hosts_goes_and_comes_back() 
     remove(&world, &[HYPERVISORS]).await;
     world.until_metric("berth_store_complete", &["kind=\"Hypervisor\""], 0).await;
     little_happens(&world).await;
-    // Whoever asks for something now has to wait.
-    world.create(&patient("newest-1", 1)).await;
+    // A new commitment has to wait now.
+    world.create(&non_rejectable("newest-1", 1)).await;
     let unknown = "Hypervisor objects of cluster home are not completely known: its watch fails: ";
     let commitments = world.api::<CommittedResource>();
-    let told = until(async || {
+    let reported = until(async || {
         let commitment = commitments.get(&names::commitment("newest-1")).await.map_err(|error| error.to_string())?;
-        let said = ready(&commitment).map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
-        so(said.starts_with(&format!("Reserving: {unknown}")), || said)
+        let reported =
+            ready(&commitment).map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
+        so(reported.starts_with(&format!("Reserving: {unknown}")), || reported)
     });
-    told.await.unwrap();
+    reported.await.unwrap();
     world.install_all().await;
     for host in &hosts {
         world.create(host).await;
@@ -120,7 +121,7 @@ async fn slots_stay_where_they_are_when_the_kind_of_hosts_goes_and_comes_back() 
     }
     world.delete_commitment("newest-1").await;
     world.until("it has gone", |seen| so(seen.commitment("newest-1").is_none(), || "not yet".to_owned())).await;
-    it_is_told_by_a_few_lines(&world, &["Hypervisor"]);
+    it_is_reported_by_a_few_lines(&world, &["Hypervisor"]);
     world.end().await;
 }
 
@@ -136,7 +137,7 @@ async fn everything_goes_and_comes_back() {
         so(!all.iter().any(|crd| left.contains(crd)), || left)
     });
     gone.await.unwrap();
-    // That of pipelines, which is not needed, is still there.
+    // The store of pipelines, which is not needed, is still there.
     world.until_metric("berth_store_complete", &[], 1).await;
     little_happens(&world).await;
     world.install_all().await;
@@ -144,9 +145,9 @@ async fn everything_goes_and_comes_back() {
     assert_eq!(world.now().await.versions().len(), 0, "{}", world.report().await);
     world.publish_usual_flavor_groups().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("first-1", 2)).await;
+    world.create(&non_rejectable("first-1", 2)).await;
     world.accepted("first-1").await;
     let kinds = ["Reservation", "Hypervisor", "Knowledge", "CommittedResource", "FlavorGroupCapacity"];
-    it_is_told_by_a_few_lines(&world, &kinds);
+    it_is_reported_by_a_few_lines(&world, &kinds);
     world.end().await;
 }

@@ -1,5 +1,5 @@
-//! Credentials that end while the operator runs: it says so in a line, writes nothing, and goes on by itself when the
-//! file of its token has a new one. Told to the real binary on a real API server.
+//! Credentials that expire while the operator runs: it logs one line, writes nothing, and continues by itself when the
+//! token file has a new one. Runs the real binary on a real API server.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +9,17 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::support::http;
-use crate::support::objects::{host, patient};
+use crate::support::objects::{host, non_rejectable};
 use crate::support::waiting::so;
 use crate::support::world::World;
 
-/// The client reads the file of its token anew once a minute.
-const READ_ANEW: Duration = Duration::from_secs(100);
+/// The client reads its token file once a minute.
+const REREAD: Duration = Duration::from_secs(100);
 
-/// Long enough for a flood in the log to be seen.
+/// Long enough to see a flood in the log.
 const OUT_FOR: Duration = Duration::from_secs(6);
 
-/// An account with the rights of the operator; writes its token to `file`.
+/// Creates an account with the rights of the operator, and writes its token to `file`.
 async fn issue(world: &World, file: &Path) {
     world.kubectl(&["create", "serviceaccount", "short", "--namespace=berth-system"]).await;
     let token = world.kubectl(&["create", "token", "short", "--namespace=berth-system"]).await;
@@ -34,7 +34,7 @@ async fn bind(world: &World) {
 }
 
 #[tokio::test]
-async fn an_expired_token_is_told_and_a_new_one_in_its_file_is_enough() {
+async fn an_expired_token_is_reported_and_a_new_one_in_its_file_is_enough() {
     let mut world = World::without_operator().await;
     let folder = tempfile::tempdir().unwrap();
     let (token, kubeconfig) = (folder.path().join("token"), folder.path().join("kubeconfig"));
@@ -46,7 +46,7 @@ async fn an_expired_token_is_told_and_a_new_one_in_its_file_is_enough() {
     world.use_kubeconfig(&kubeconfig);
     world.start().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("before-1", 1)).await;
+    world.create(&non_rejectable("before-1", 1)).await;
     world.accepted("before-1").await;
     world.rest().await;
 
@@ -54,7 +54,7 @@ async fn an_expired_token_is_told_and_a_new_one_in_its_file_is_enough() {
     world.cut_watches().await;
     world.until_metric("berth_store_complete", &[], 0).await;
     world.until_metric("berth_cluster_credentials_accepted", &[], 0).await;
-    world.create(&patient("newest-1", 1)).await;
+    world.create(&non_rejectable("newest-1", 1)).await;
     world.delete_commitment("before-1").await;
     let writes = async |outcome: &str| {
         let words = [format!("outcome=\"{outcome}\"")];
@@ -67,13 +67,14 @@ async fn an_expired_token_is_told_and_a_new_one_in_its_file_is_enough() {
     assert_eq!(world.now().await.slots_of("before-1").len(), 1);
     assert!(world.operator().probe("/readyz").await.is_some_and(|(_, text)| text.contains("cannot be followed")));
     let log = world.operator().log();
-    let loud: Vec<_> = log.lines().filter(|line| line.contains(" WARN ") || line.contains("ERROR")).collect();
-    let told = loud.iter().filter(|line| line.contains("(401): renew the token or the client certificate; until then"));
-    assert_eq!(told.count(), 1, "{log}");
-    assert!(loud.len() <= 8, "{log}");
+    let warnings: Vec<_> = log.lines().filter(|line| line.contains(" WARN ") || line.contains("ERROR")).collect();
+    let reported =
+        warnings.iter().filter(|line| line.contains("(401): renew the token or the client certificate; until then"));
+    assert_eq!(reported.count(), 1, "{log}");
+    assert!(warnings.len() <= 8, "{log}");
 
     issue(&world, &token).await;
-    let deadline = Instant::now() + READ_ANEW;
+    let deadline = Instant::now() + REREAD;
     while http::sum(&world.operator().metrics().await, "berth_store_complete", &[]) < 5 {
         assert!(Instant::now() < deadline, "{}", world.report().await);
         sleep(Duration::from_millis(200)).await;
@@ -82,10 +83,6 @@ async fn an_expired_token_is_told_and_a_new_one_in_its_file_is_enough() {
     world
         .until("the deleted one has gone", |seen| so(seen.commitment("before-1").is_none(), || "not yet".to_owned()))
         .await;
-    assert!(
-        world.operator().log().contains("the API server accepts our credentials again"),
-        "{}",
-        world.operator().log()
-    );
+    assert!(world.operator().log().contains("credentials accepted again"), "{}", world.operator().log());
     world.end().await;
 }

@@ -1,9 +1,7 @@
-//! Stories that every release has to tell, on the real binary and a real API server. Each ends with the laws and a second
-//! start that writes nothing. Those that are told elsewhere:
-//!
-//! * growth by 3 where 2 fit, with and without rejection: `life.rs`, `growth_by_three_where_two_fit_...`;
-//! * two that do not fit together and both may be rejected: `life.rs`, `of_two_that_do_not_fit_together_...`;
-//! * a host that is gone for good, and one that is back within the grace period: `hosts.rs`.
+//! Tests that every release has to pass, with the real binary and a real API server. Each ends with the invariants and
+//! a second start that writes nothing. Two more are in `life.rs` (growth by three where two fit, and two commitments
+//! that do not fit together) and in `hosts.rs` (a host that is gone for good, and one that is back within the grace
+//! period).
 
 use std::time::Duration;
 
@@ -12,13 +10,13 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::support::objects::{host, patient, rejectable, slot_name, slots};
+use crate::support::objects::{host, non_rejectable, rejectable, slot_name, slots};
 use crate::support::seen::{Seen, amount, in_force_on, ready, slot_ready};
 use crate::support::waiting::so;
 use crate::support::world::World;
 
-/// Two commitments of 4 with room for 5; the first one is accepted before the second one comes.
-async fn room_for_five(first: &CommittedResource, second: &CommittedResource) -> World {
+/// Two commitments of 4 slots with free capacity for 5; the first is accepted before the second is created.
+async fn capacity_for_five(first: &CommittedResource, second: &CommittedResource) -> World {
     let world = World::with_hosts(&[host("node1", 3), host("node2", 2)]).await;
     world.create(first).await;
     world.accepted(&first.spec.commitment_uuid).await;
@@ -27,12 +25,12 @@ async fn room_for_five(first: &CommittedResource, second: &CommittedResource) ->
 }
 
 #[tokio::test]
-async fn two_commitments_of_four_with_room_for_five_where_the_second_may_be_rejected() {
-    let world = room_for_five(&patient("five-1", 4), &rejectable("five-2", 4)).await;
+async fn two_commitments_of_four_with_capacity_for_five_where_the_second_may_be_rejected() {
+    let world = capacity_for_five(&non_rejectable("five-1", 4), &rejectable("five-2", 4)).await;
     let text = "insufficient capacity: 1/4 reservation slots could be placed: 2 hosts; capacity";
-    let seen = world.says("five-2", "Rejected", text).await;
+    let seen = world.reported("five-2", "Rejected", text).await;
     assert_eq!((seen.slots_of("five-1").len(), seen.slots_of("five-2").len()), (4, 0));
-    // A refusal is final: room that comes later does not bring it back, a new spec does.
+    // A rejection is final: a new spec is accepted, later free capacity alone is not enough.
     world.create(&host("node3", 4)).await;
     assert!(world.rest().await.slots_of("five-2").is_empty());
     world.respec("five-2", json!({ "amount": slots(3) })).await;
@@ -41,13 +39,17 @@ async fn two_commitments_of_four_with_room_for_five_where_the_second_may_be_reje
 }
 
 #[tokio::test]
-async fn two_commitments_of_four_with_room_for_five_where_the_second_must_not_be_rejected() {
-    let world = room_for_five(&rejectable("five-3", 4), &patient("five-4", 4)).await;
+async fn two_commitments_of_four_with_capacity_for_five_where_the_second_must_not_be_rejected() {
+    let world = capacity_for_five(&rejectable("five-3", 4), &non_rejectable("five-4", 4)).await;
     let text = "insufficient capacity: 1/4 reservation slots could be placed: 2 hosts; capacity";
-    world.says("five-4", "Reserving", text).await;
+    world.reported("five-4", "Reserving", text).await;
     let waiting = world.rest().await;
-    assert_eq!((waiting.slots_of("five-4").len(), waiting.hosts_of("five-4").len()), (4, 1), "what fits is held");
-    assert_eq!(waiting.hosts_of("five-3").len(), 4, "the first one is not touched");
+    assert_eq!(
+        (waiting.slots_of("five-4").len(), waiting.hosts_of("five-4").len()),
+        (4, 1),
+        "the slots that fit are held"
+    );
+    assert_eq!(waiting.hosts_of("five-3").len(), 4, "the first commitment is unchanged");
     world.delete_commitment("five-3").await;
     world.accepted("five-4").await;
     world.end().await;
@@ -56,29 +58,29 @@ async fn two_commitments_of_four_with_room_for_five_where_the_second_must_not_be
 #[tokio::test]
 async fn shrinking_cuts_slots_with_vms_to_what_they_use_before_any_is_given_up() {
     let world = World::with_hosts(&[host("node1", 3)]).await;
-    world.create(&patient("shrink-1", 3)).await;
+    world.create(&non_rejectable("shrink-1", 3)).await;
     world.accepted("shrink-1").await;
     for (number, vm, gib) in [(0, "vm-a", 96), (1, "vm-b", 240), (2, "vm-c", 480)] {
         world.start_vm(&slot_name("shrink-1", number), vm, gib).await;
     }
     world.rest().await;
 
-    // All three are used: the first two give what they do not use, nobody loses a slot.
+    // All three are used: the first two shrink to what they use, and no slot is lost.
     world.respec("shrink-1", json!({ "amount": "900Gi" })).await;
     let cut = world.accepted("shrink-1").await;
     assert_eq!(cut.sizes_of("shrink-1").iter().sum::<i64>(), 900 * 1024);
     assert!(uses(&cut, "shrink-1").iter().all(|(used, size)| used <= size), "{:?}", uses(&cut, "shrink-1"));
 
-    // What they use together is more than what is left: the least used slot goes, its VM runs on.
+    // Their usage together exceeds the new amount: the least used slot goes, and its VM continues to run.
     world.respec("shrink-1", json!({ "amount": "720Gi" })).await;
     let less = world.accepted("shrink-1").await;
     let expected = [(240 * 1024, 240 * 1024), (480 * 1024, 480 * 1024)];
-    assert_eq!(uses(&less, "shrink-1"), expected, "U44");
+    assert_eq!(uses(&less, "shrink-1"), expected);
     assert_eq!(less.hosts[0].status.as_ref().unwrap().instances.len(), 3);
     world.end().await;
 }
 
-/// What the VMs of each slot use, and its size, in MiB.
+/// The usage of the VMs of each slot, and its size, in MiB.
 fn uses(seen: &Seen, uuid: &str) -> Vec<(i64, i64)> {
     let used = |slot: &&berth_crds::Reservation| {
         let data = slot.spec.committed_resource_reservation.as_ref().unwrap();
@@ -88,10 +90,10 @@ fn uses(seen: &Seen, uuid: &str) -> Vec<(i64, i64)> {
 }
 
 #[tokio::test]
-async fn a_commitment_that_is_deleted_while_it_is_placed_leaves_nothing_and_its_room_to_others() {
+async fn a_commitment_that_is_deleted_while_it_is_placed_leaves_nothing_and_its_capacity_to_others() {
     let world = World::with_hosts(&[host("node1", 60)]).await;
     // More than fits, so that some slots are written with a host and some wait for one.
-    world.create(&patient("hasty-1", 90)).await;
+    world.create(&non_rejectable("hasty-1", 90)).await;
     world
         .until("its first slot is there", |seen| {
             so(!seen.slots_of("hasty-1").is_empty(), || "there is none".to_owned())
@@ -117,15 +119,15 @@ async fn a_host_that_is_back_after_the_grace_period_takes_its_slots_again_and_on
     let before = world.rest().await;
     world.delete::<Hypervisor>("node1").await;
     let text = "insufficient capacity: 0/2 reservation slots could be placed";
-    world.says("back-1", "Reserving", text).await;
+    world.reported("back-1", "Reserving", text).await;
     let lost = world.rest().await;
     assert!(lost.hosts_of("back-1").is_empty());
     let data = lost.slot(&slot_name("back-1", 0)).unwrap().spec.committed_resource_reservation.clone().unwrap();
-    assert!(data.allocations.is_empty(), "U36: with a host its VMs are gone");
+    assert!(data.allocations.is_empty(), "with a host its VMs are gone");
 
-    // One of the two finds another host before the first one is back; that one stays where it is.
+    // One of the two finds another host before the first host is back; the other one stays.
     world.create(&host("node2", 1)).await;
-    world.says("back-1", "Reserving", "insufficient capacity: 1/2").await;
+    world.reported("back-1", "Reserving", "insufficient capacity: 1/2").await;
     let moved = world.rest().await;
     world.create(&host("node1", 2)).await;
     let back = world.accepted("back-1").await;
@@ -134,45 +136,45 @@ async fn a_host_that_is_back_after_the_grace_period_takes_its_slots_again_and_on
     let version = |seen: &Seen| seen.slot(&stayed.name_any()).unwrap().resource_version();
     assert_eq!(version(&back), version(&moved));
     let uids = |seen: &Seen| seen.slots_of("back-1").iter().map(|slot| slot.uid()).collect::<Vec<_>>();
-    assert_eq!(uids(&back), uids(&before), "they are the same slots");
+    assert_eq!(uids(&back), uids(&before), "the slots are the same");
     world.end().await;
 }
 
 #[tokio::test]
 async fn a_commitment_with_vms_that_ends_by_the_clock_releases_its_slots_and_leaves_the_vms_alone() {
     let world = World::with_hosts(&[host("node1", 2)]).await;
-    world.create(&patient("over-1", 2)).await;
+    world.create(&non_rejectable("over-1", 2)).await;
     world.accepted("over-1").await;
     world.start_vm(&slot_name("over-1", 0), "vm-1", 480).await;
     let running = world.rest().await;
     let end = Time(Timestamp::now() + Duration::from_secs(2));
     world.respec("over-1", json!({ "endTime": end })).await;
     world.accepted("over-1").await;
-    let seen = world.says("over-1", "expired", "commitment is no longer active").await;
+    let seen = world.reported("over-1", "expired", "commitment is no longer active").await;
     assert!(seen.slots_of("over-1").is_empty());
     let versions = |seen: &Seen| seen.hosts.iter().map(ResourceExt::resource_version).collect::<Vec<_>>();
-    assert_eq!(versions(&seen), versions(&running), "nobody has written to the host of the VM");
+    assert_eq!(versions(&seen), versions(&running), "nothing was written to the host of the VM");
     let status = seen.commitment("over-1").unwrap().status.clone().unwrap();
     assert_eq!(status.status_summary.as_deref(), Some("expired · expired"));
     assert!(status.accepted_spec.is_some());
-    // U38: a clock that is set back, or an end that is taken back by nobody, changes nothing; a new end does.
-    world.wake_all().await;
+    // A clock that is set back does not revive an expired commitment; a new end time does.
+    world.enqueue_all().await;
     assert_eq!(ready(world.rest().await.commitment("over-1").unwrap()).unwrap().reason, "expired");
     world.edit::<CommittedResource>(&names::commitment("over-1"), json!({ "spec": { "endTime": null } })).await;
-    // The VM still runs there, outside of the commitment: there is room for one slot only.
-    world.says("over-1", "Reserving", "insufficient capacity: 1/2").await;
+    // The VM still runs there, outside of the commitment: there is free capacity for one slot only.
+    world.reported("over-1", "Reserving", "insufficient capacity: 1/2").await;
     world.end().await;
 }
 
-/// One slot with a VM of half its size on `node1`, and `node2` with room for so many slots beside.
-async fn about_to_migrate(uuid: &str, room: u64) -> World {
+/// One slot with a VM of half its size on `node1`, and `node2` with free capacity for this many slots.
+async fn about_to_migrate(uuid: &str, free: u64) -> World {
     let world = World::with_hosts(&[host("node1", 1)]).await;
     world.create(&rejectable(uuid, 1)).await;
     world.accepted(uuid).await;
     world.start_vm(&slot_name(uuid, 0), "vm-1", 240).await;
-    world.create(&host("node2", 1 + room)).await;
-    if room == 0 {
-        world.create(&patient("neighbour-1", 1)).await;
+    world.create(&host("node2", 1 + free)).await;
+    if free == 0 {
+        world.create(&non_rejectable("neighbour-1", 1)).await;
         world.accepted("neighbour-1").await;
     }
     world
@@ -195,11 +197,11 @@ fn confirmed(seen: &Seen, uuid: &str) -> Vec<(String, String)> {
 async fn a_slot_follows_its_vm_that_migrates() {
     let world = about_to_migrate("follow-1", 1).await;
     let before = world.rest().await;
-    // Live: for a while both hosts list it, and the slot stays where it was.
+    // Live migration: for a while both hosts list the VM, and the slot stays where it was.
     world.report_vm("node2", "vm-1", 240).await;
     let both = world.rest().await;
     let version = |seen: &Seen| seen.slot(&slot_name("follow-1", 0)).unwrap().resource_version();
-    assert_eq!(version(&both), version(&before), "nothing is known to have moved yet");
+    assert_eq!(version(&both), version(&before), "no VM is known to have moved yet");
     world.report_without_vm("node1", "vm-1", 240).await;
     world
         .until("the slot is where its VM is", |seen| {
@@ -212,8 +214,8 @@ async fn a_slot_follows_its_vm_that_migrates() {
     assert_eq!(in_force_on(slot), Some("node2"));
     let since =
         |seen: &Seen| slot_ready(seen.slot(&slot_name("follow-1", 0)).unwrap()).unwrap().last_transition_time.clone();
-    assert_eq!(since(&after), since(&before), "it was Ready all the time");
-    // What it left is free for others.
+    assert_eq!(since(&after), since(&before), "the slot was Ready all the time");
+    // The source host is free for other commitments.
     world.create(&rejectable("heir-1", 1)).await;
     world.accepted("heir-1").await;
     world.end().await;
@@ -223,7 +225,7 @@ async fn a_slot_follows_its_vm_that_migrates() {
 async fn a_slot_stays_and_forgets_its_vm_that_migrates_to_where_the_slot_does_not_fit() {
     let world = about_to_migrate("stay-1", 0).await;
     world.rest().await;
-    // The neighbour's slot is empty: the VM starts in what is promised to others, and nobody can keep it from that.
+    // The neighbour's slot is empty: the VM starts in capacity that is promised to others, which nothing can prevent.
     world.report_vm("node2", "vm-1", 240).await;
     world.report_without_vm("node1", "vm-1", 240).await;
     world
@@ -235,7 +237,7 @@ async fn a_slot_stays_and_forgets_its_vm_that_migrates_to_where_the_slot_does_no
         .await;
     let seen = world.accepted("stay-1").await;
     assert_eq!((seen.hosts_of("stay-1"), confirmed(&seen, "stay-1")), (vec!["node1".to_owned()], vec![]));
-    // The VM ends; until then its host holds more than it has, which is not of our doing.
+    // The VM ends; until then its host is over-booked, which is not caused by the operator.
     world.report_without_vm("node2", "vm-1", 240).await;
     world.end().await;
 }

@@ -1,11 +1,10 @@
-//! What people are told about commitments and slots, by the real binary on a real API server, while an operator looks after
-//! them.
+//! What `explain` says about commitments and slots: the real binary on a real API server, while an operator runs.
 
 use berth_crds::{CommittedResource, generate};
 use serde_json::json;
 
 use crate::support::desk::{Desk, json_of};
-use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone, patient, slot_name};
+use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone, non_rejectable, slot_name};
 use crate::support::unreadable::{newer_crds, store_unreadable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
@@ -31,32 +30,32 @@ const KINDS: [&str; 6] = [
     "hypervisors.kvm.cloud.sap",
 ];
 
-/// Rights come into force a moment after they are written.
-async fn told(desk: &Desk, arguments: &[&str], part: &str) -> String {
-    let said = until(async || {
+/// Rights take effect a moment after they are written.
+async fn reported(desk: &Desk, arguments: &[&str], part: &str) -> String {
+    let reported = until(async || {
         let ended = desk.berth(arguments, "").await;
-        so(ended.stdout.contains(part), || format!("{part:?} is not said: {ended:#?}"))
+        so(ended.stdout.contains(part), || format!("{part:?} is missing: {ended:#?}"))
     });
-    said.await.unwrap();
+    reported.await.unwrap();
     desk.shown(arguments).await
 }
 
 #[tokio::test]
-async fn people_are_told_why_a_commitment_waits_and_that_it_does_no_more() {
+async fn people_are_reported_why_a_commitment_waits_and_that_it_does_no_more() {
     let mut world = World::with_hosts(&[host("node1", 1), in_zone(host("node2", 9), OTHER_ZONE)]).await;
-    let desk = reader(&mut world, "looks", &KINDS).await;
-    world.create(&patient("early-1", 2)).await;
-    world.says("early-1", "Reserving", "insufficient capacity: 1/2").await;
-    world.create(&patient("story-1", 1)).await;
-    world.says("story-1", "Reserving", "insufficient capacity: 0/1").await;
+    let desk = reader(&mut world, "reader", &KINDS).await;
+    world.create(&non_rejectable("early-1", 2)).await;
+    world.reported("early-1", "Reserving", "insufficient capacity: 1/2").await;
+    world.create(&non_rejectable("story-1", 1)).await;
+    world.reported("story-1", "Reserving", "insufficient capacity: 0/1").await;
     let before = world.rest().await.versions();
 
-    let text = told(&desk, &["explain", "commitment", "story-1"], "NOT READY: Reserving").await;
+    let text = reported(&desk, &["explain", "commitment", "story-1"], "NOT READY: Reserving").await;
     for part in [
         &format!("Commitment commitment-story-1 in zone {ZONE}, cluster home"),
-        "Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.",
+        "Its only slot is not in force: there is no free capacity for it. Candidates: 2 hosts; zone 1, capacity 1.",
         "number 2 of 2 that wait in zone",
-        "before it: 1 slot of commitment-early-1",
+        "earlier: 1 slot of commitment-early-1",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
@@ -64,7 +63,7 @@ async fn people_are_told_why_a_commitment_waits_and_that_it_does_no_more() {
     assert_eq!((&json["ready"]["status"], &json["slots"][0]["waiting"]["number"]), (&json!("False"), &json!(2)));
     let text = desk.shown(&["explain", "slot", &format!("home/{}", slot_name("early-1", 0))]).await;
     assert!(text.contains("READY: ReservationActive") && text.contains("480 GiB, 30 cores on node1"), "{text}");
-    assert_eq!(world.now().await.versions(), before, "nothing was changed");
+    assert_eq!(world.now().await.versions(), before, "the command changed something");
 
     world.create(&host("node3", 4)).await;
     world.accepted("story-1").await;
@@ -79,14 +78,14 @@ async fn people_are_told_why_a_commitment_waits_and_that_it_does_no_more() {
 async fn names_that_mean_nothing_or_too_much_and_missing_rights_are_refused() {
     let mut world = World::without_operator().await;
     world.create(&host("node1", 1)).await;
-    world.create(&patient("story-1", 1)).await;
+    world.create(&non_rejectable("story-1", 1)).await;
     world.install(newer_crds()).await;
     store_unreadable(&world, &slot_name("story-1", 0), "node1").await;
     world.install(generate::without_rules()).await;
-    let mut twin = serde_json::to_value(patient("twin-1", 1)).unwrap();
+    let mut duplicate = serde_json::to_value(non_rejectable("twin-1", 1)).unwrap();
     for name in ["commitment-twin-1", "old-name"] {
-        twin["metadata"] = json!({ "name": name });
-        until(async || world.create_raw::<CommittedResource>(twin.clone()).await).await.unwrap();
+        duplicate["metadata"] = json!({ "name": name });
+        until(async || world.create_raw::<CommittedResource>(duplicate.clone()).await).await.unwrap();
     }
     world.install_all().await;
     let desk = Desk::of(world.account());
@@ -107,8 +106,8 @@ async fn names_that_mean_nothing_or_too_much_and_missing_rights_are_refused() {
     assert_eq!(desk.berth(&["explain", "commitment"], "").await.status, 2, "clap");
 
     let blind = reader(&mut world, "blind", &KINDS[1..]).await;
-    // That one needs no more; its answer shows that the rights are in force.
-    told(&blind, &["explain", "host", "node1"], "Host node1 in zone").await;
+    // The command needs no more rights; its answer shows that the rights are in effect.
+    reported(&blind, &["explain", "host", "node1"], "Host node1 in zone").await;
     let ended = blind.berth(&["explain", "commitment", "story-1"], "").await;
     let missing = "berth: cluster home: CommittedResource objects cannot be read: ";
     assert!(ended.status == 1 && ended.stderr.starts_with(missing), "{ended:#?}");

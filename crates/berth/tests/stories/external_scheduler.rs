@@ -1,4 +1,4 @@
-//! Slots that are placed by a scheduler behind `schedulerURL`, whatever it answers. Told to the real binary on a real API
+//! Slots that are placed by a scheduler behind `schedulerURL`, whatever it answers. Runs the real binary on a real API
 //! server.
 
 use std::time::Duration;
@@ -7,14 +7,14 @@ use serde_json::json;
 
 use crate::support::http;
 use crate::support::nova::{PATH, ask, hosts_are_known, of_another_project, only_asks, wants};
-use crate::support::objects::{host, patient, rejectable};
+use crate::support::objects::{host, non_rejectable, rejectable};
 use crate::support::operator::free_addresses;
 use crate::support::scheduler_stub::{Manner, SchedulerStub};
 use crate::support::seen::{Seen, ready, slot_ready};
 use crate::support::waiting::so;
 use crate::support::world::World;
 
-/// Three hosts that are all known, an operator that asks the stub, and tries again soon.
+/// Three known hosts, and an operator that asks the stub and retries soon.
 async fn begin(manner: Manner) -> (World, SchedulerStub) {
     let stub = SchedulerStub::start(manner).await;
     let mut world = World::without_operator().await;
@@ -30,16 +30,16 @@ async fn begin(manner: Manner) -> (World, SchedulerStub) {
     (world, stub)
 }
 
-/// Waits until all slots of a commitment say this, and it is not accepted.
+/// Waits until all slots of a commitment have this condition, and the commitment is not accepted.
 async fn slots_say(world: &World, uuid: &str, reason: &str, message: &str) {
     world
-        .until(&format!("the slots of {uuid} say {reason}: {message}"), |seen| {
+        .until(&format!("the slots of {uuid} have {reason}: {message}"), |seen| {
             let slots = seen.slots_of(uuid);
             so(!slots.is_empty(), || "there are none".to_owned())?;
             for slot in slots {
-                let said = slot_ready(slot).ok_or("one says nothing")?;
-                so(said.reason == reason && said.message.contains(message), || {
-                    format!("one says {}: {}", said.reason, said.message)
+                let reported = slot_ready(slot).ok_or("a slot has no condition")?;
+                so(reported.reason == reason && reported.message.contains(message), || {
+                    format!("a slot has {}: {}", reported.reason, reported.message)
                 })?;
                 so(slot.spec.target_host.is_none(), || "one has a host".to_owned())?;
             }
@@ -54,7 +54,7 @@ async fn an_external_scheduler_places_slots_one_by_one() {
     world.create(&rejectable("named-1", 2)).await;
     assert_eq!(world.accepted("named-1").await.hosts_of("named-1"), ["node2", "node2"]);
     let asked = stub.asked();
-    assert_eq!(asked.len(), 2, "once for each slot: {asked:?}");
+    assert_eq!(asked.len(), 2, "one request for each slot: {asked:?}");
     for request in asked {
         let spec = &request["spec"]["nova_object.data"];
         let name = spec["instance_uuid"].as_str().unwrap();
@@ -63,9 +63,9 @@ async fn an_external_scheduler_places_slots_one_by_one() {
         assert_eq!(request["hosts"].as_array().unwrap().len(), 3, "{request}");
         assert_eq!(request["options"]["lock_reservations"], true, "{request}");
     }
-    // The API of this process is served all the same, and knows what the other one has decided.
-    let stranger = only_asks(of_another_project(wants("vm-1", &["node1", "node2", "node3"])));
-    let mut free = ask(world.operator().api(), &stranger).await;
+    // The API of this process is served all the same, and knows the decisions of the external scheduler.
+    let unknown_host = only_asks(of_another_project(wants("vm-1", &["node1", "node2", "node3"])));
+    let mut free = ask(world.operator().api(), &unknown_host).await;
     free.sort();
     assert_eq!(free, ["node1", "node3"], "node2 is full");
     world.end().await;
@@ -78,7 +78,7 @@ fn created(seen: &Seen, uuid: &str) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn document_20_section_19_no_20_with_a_delay_slots_are_created_one_after_the_other() {
+async fn with_a_delay_slots_are_created_one_after_the_other() {
     let stub = SchedulerStub::start(Manner::Host("node1")).await;
     let mut world = World::without_operator().await;
     world.create(&host("node1", 4)).await;
@@ -88,15 +88,15 @@ async fn document_20_section_19_no_20_with_a_delay_slots_are_created_one_after_t
     }));
     world.start().await;
     hosts_are_known(&world).await;
-    world.create(&patient("paced-1", 3)).await;
-    // Another one does not wait for it.
-    world.create(&patient("paced-2", 1)).await;
+    world.create(&non_rejectable("paced-1", 3)).await;
+    // Another commitment does not wait for it.
+    world.create(&non_rejectable("paced-2", 1)).await;
     world.accepted("paced-2").await;
     let early = world.now().await.slots_of("paced-1").len();
     let seen = world.accepted("paced-1").await;
     let times = created(&seen, "paced-1");
     assert!(times.windows(2).all(|two| two[1] - two[0] >= 2), "{times:?}");
-    assert!(early < 3, "{early} slots of the first when the second is accepted");
+    assert!(early < 3, "{early} slots of the first commitment when the second is accepted");
     world.end().await;
 }
 
@@ -104,18 +104,22 @@ async fn document_20_section_19_no_20_with_a_delay_slots_are_created_one_after_t
 async fn whatever_an_external_scheduler_answers_slots_wait_say_why_and_are_placed_when_it_has_recovered() {
     let (world, stub) = begin(Manner::HangsUp).await;
     let unavailable = "SchedulerUnavailable";
-    world.create(&patient("badly-1", 2)).await;
+    world.create(&non_rejectable("badly-1", 2)).await;
     for (manner, reason, text) in [
         (Manner::HangsUp, unavailable, "failed to send external scheduler request"),
-        (Manner::Says("200 OK", "<html>It works!</html>"), unavailable, "failed to decode external scheduler response"),
-        (Manner::Says("200 OK", ""), unavailable, "failed to decode external scheduler response"),
         (
-            Manner::Says("200 OK", r#"{"hosts":"node1"}"#),
+            Manner::Reported("200 OK", "<html>It works!</html>"),
+            unavailable,
+            "failed to decode external scheduler response",
+        ),
+        (Manner::Reported("200 OK", ""), unavailable, "failed to decode external scheduler response"),
+        (
+            Manner::Reported("200 OK", r#"{"hosts":"node1"}"#),
             unavailable,
             "failed to decode external scheduler response: hosts: expected a list, found the text \"node1\"",
         ),
         (
-            Manner::Says("500 Internal Server Error", "out of cheese\n"),
+            Manner::Reported("500 Internal Server Error", "out of cheese\n"),
             unavailable,
             "external scheduler returned status 500: out of cheese",
         ),
@@ -130,8 +134,8 @@ async fn whatever_an_external_scheduler_answers_slots_wait_say_why_and_are_place
         stub.becomes(manner);
         slots_say(&world, "badly-1", reason, text).await;
         let seen = world.now().await;
-        let said = seen.commitment("badly-1").and_then(ready);
-        assert_eq!(said.map(|said| said.reason.as_str()), Some("Reserving"), "{seen}");
+        let reported = seen.commitment("badly-1").and_then(ready);
+        assert_eq!(reported.map(|reported| reported.reason.as_str()), Some("Reserving"), "{seen}");
     }
     let (status, text) = world.operator().probe("/readyz").await.unwrap();
     assert_eq!(status, 200, "{text}");
@@ -153,23 +157,23 @@ async fn a_scheduler_that_is_away_is_waited_for() {
     world.create(&rejectable("away-1", 1)).await;
     slots_say(&world, "away-1", "SchedulerUnavailable", "failed to send external scheduler request").await;
     let seen = world.now().await;
-    let said = seen.commitment("away-1").and_then(ready).map(|said| said.reason.clone());
-    assert_eq!(said.as_deref(), Some("Reserving"), "nobody has said that there is no room: {seen}");
-    // Each slot tries again every second; the log tells it once.
+    let reported = seen.commitment("away-1").and_then(ready).map(|reported| reported.reason.clone());
+    assert_eq!(reported.as_deref(), Some("Reserving"), "no scheduler has reported missing capacity: {seen}");
+    // Each slot is tried again every second; the log has it once.
     let tries = async |world: &World| {
         let metrics = world.operator().metrics().await;
         http::sum(&metrics, "berth_controller_runs_total", &["commitment-reservation"])
     };
     let before = tries(&world).await;
     world
-        .until_told("it has tried again", async |world, _| {
+        .until_reported("it has tried again", async |world, _| {
             let more = tries(world).await - before;
-            so(more > 2, || format!("{more} looks"))
+            so(more > 2, || format!("{more} reconciliations"))
         })
         .await;
-    let (log, line) = (world.operator().log(), "the external scheduler gave no usable answer");
-    assert_eq!(log.lines().filter(|said| said.contains(line)).count(), 1, "{log}");
-    // Somebody corrects the configuration.
+    let (log, line) = (world.operator().log(), "external scheduler gave no usable answer");
+    assert_eq!(log.lines().filter(|reported| reported.contains(line)).count(), 1, "{log}");
+    // The user corrects the configuration.
     world.stop().await;
     world.use_keys(&json!({}));
     world.start().await;
@@ -188,11 +192,11 @@ async fn a_url_that_leads_back_to_this_process_means_the_scheduler_in_it() {
     world.create(&rejectable("self-1", 2)).await;
     world.accepted("self-1").await;
     assert_eq!(world.operator().api(), own);
-    let (log, line) = (world.operator().log(), "schedulerURL points at this process: the built-in scheduler is used");
-    assert_eq!(log.lines().filter(|said| said.contains(line)).count(), 1, "{log}");
+    let (log, line) = (world.operator().log(), "schedulerURL points at this process; using the built-in scheduler");
+    assert_eq!(log.lines().filter(|reported| reported.contains(line)).count(), 1, "{log}");
     let metrics = world.operator().metrics().await;
     let requests = "cortex_scheduler_api_request_duration_seconds_count";
-    assert_eq!(http::sum(&metrics, requests, &[]), 0, "it does not call itself");
+    assert_eq!(http::sum(&metrics, requests, &[]), 0, "the operator does not call itself");
     world.rest().await;
     world.stop().await;
 }

@@ -1,32 +1,32 @@
-//! What people do to slots by hand, and how the operator answers, told to the real binary on a real API server.
+//! Manual changes to slots, and how the operator repairs them. Runs the real binary on a real API server.
 
 use berth_crds::{Reservation, ReservationType, labels, testing};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::support::objects::{OTHER_ZONE, host, in_zone, patient, slot_name, slots};
+use crate::support::objects::{OTHER_ZONE, host, in_zone, non_rejectable, slot_name, slots};
 use crate::support::seen::{Seen, in_force_on, slot_ready};
 use crate::support::waiting::so;
 use crate::support::world::World;
 
-/// A commitment with one slot on `node1`, which has room for another one, and what a hand does to the slot.
+/// A commitment with one slot on `node1`, which has free capacity for another one, and a manual change to the slot.
 async fn edited(uuid: &str, change: Value) -> (World, Seen) {
     let world = World::begin().await;
     world.create(&host("node1", 2)).await;
-    world.create(&patient(uuid, 1)).await;
+    world.create(&non_rejectable(uuid, 1)).await;
     world.accepted(uuid).await;
     let before = world.rest().await;
     world.edit::<Reservation>(&slot_name(uuid, 0), change).await;
     (world, before)
 }
 
-/// Waits until the slot has been written after the hand's write and is as `judge` wants it.
-async fn repaired(world: &World, uuid: &str, judge: impl Fn(&Reservation) -> bool) {
+/// Waits until the slot has been written after the manual change and passes `checker`.
+async fn repaired(world: &World, uuid: &str, checker: impl Fn(&Reservation) -> bool) {
     let name = slot_name(uuid, 0);
     world
         .until("the slot is repaired", |seen| {
             let slot = seen.slot(&name).ok_or("it is not there")?;
-            so(judge(slot), || "it is not".to_owned())
+            so(checker(slot), || "it is not".to_owned())
         })
         .await;
     world.accepted(uuid).await;
@@ -57,20 +57,20 @@ async fn a_target_in_another_zone_is_taken_away() {
 }
 
 #[tokio::test]
-async fn a_target_without_room_is_taken_away() {
+async fn a_target_without_capacity_is_taken_away() {
     let world = World::begin().await;
     world.create(&host("node2", 1)).await;
-    world.create(&patient("holder-1", 1)).await;
+    world.create(&non_rejectable("holder-1", 1)).await;
     world.accepted("holder-1").await;
     world.create(&host("node1", 1)).await;
-    world.create(&patient("room-1", 1)).await;
-    world.accepted("room-1").await;
+    world.create(&non_rejectable("moved-1", 1)).await;
+    world.accepted("moved-1").await;
     let before = world.rest().await;
-    world.edit_slot(&slot_name("room-1", 0), json!({ "targetHost": "node2" })).await;
-    is_back_on_node1(&world, "room-1", "overbooked").await;
+    world.edit_slot(&slot_name("moved-1", 0), json!({ "targetHost": "node2" })).await;
+    is_back_on_node1(&world, "moved-1", "overbooked").await;
     let holder = slot_name("holder-1", 0);
     let version = |seen: &Seen| seen.slot(&holder).unwrap().resource_version();
-    assert_eq!(version(&world.rest().await), version(&before), "the slot that was there first is left alone");
+    assert_eq!(version(&world.rest().await), version(&before), "the older slot is unchanged");
     world.end().await;
 }
 
@@ -99,7 +99,7 @@ async fn cores_that_were_lowered_are_repaired() {
     world.end().await;
 }
 
-/// Cores that a hand has set free go to whoever waits for them; the slot is not given them back out of nothing.
+/// Cores that become free through a manual change go to a waiting commitment; they are not promised twice.
 #[tokio::test]
 async fn cores_that_were_lowered_on_a_full_host_are_not_sold_twice() {
     let mut full = host("node1", 2);
@@ -108,15 +108,15 @@ async fn cores_that_were_lowered_on_a_full_host_are_not_sold_twice() {
     status.capacity.insert("memory".to_owned(), slots(4).into());
     let world = World::with_hosts(&[full]).await;
     for uuid in ["cores-a", "cores-b"] {
-        world.create(&patient(uuid, 1)).await;
+        world.create(&non_rejectable(uuid, 1)).await;
         world.accepted(uuid).await;
     }
-    world.create(&patient("cores-c", 1)).await;
-    world.says("cores-c", "Reserving", "insufficient capacity: 0/1").await;
+    world.create(&non_rejectable("cores-c", 1)).await;
+    world.reported("cores-c", "Reserving", "insufficient capacity: 0/1").await;
     world.rest().await;
     world.edit_slot(&slot_name("cores-a", 0), json!({ "resources": { "cpu": "0" } })).await;
     world.rest().await;
-    assert_eq!(crate::support::laws::broken_always(&world.now().await), [""; 0]);
+    assert_eq!(crate::support::invariants::broken_always(&world.now().await), [""; 0]);
     world.create(&host("node2", 1)).await;
     for uuid in ["cores-a", "cores-b", "cores-c"] {
         world.accepted(uuid).await;
@@ -143,7 +143,7 @@ async fn a_slot_with_a_vm_that_was_pointed_elsewhere_keeps_its_host_and_its_vm()
 #[tokio::test]
 async fn memory_that_was_raised_on_a_full_host_is_cut_back() {
     let (world, _) = edited("raised-1", json!({ "metadata": { "labels": { "test": "prepared" } } })).await;
-    world.create(&patient("other-1", 1)).await;
+    world.create(&non_rejectable("other-1", 1)).await;
     world.accepted("other-1").await;
     world.rest().await;
     world.edit_slot(&slot_name("raised-1", 0), json!({ "resources": { "memory": "960Gi" } })).await;
@@ -187,7 +187,7 @@ async fn a_status_that_was_edited_is_restored() {
 async fn a_slot_that_was_deleted_is_created_anew() {
     let world = World::begin().await;
     world.create(&host("node1", 2)).await;
-    world.create(&patient("deleted-1", 2)).await;
+    world.create(&non_rejectable("deleted-1", 2)).await;
     world.accepted("deleted-1").await;
     let uid = world.rest().await.slot(&slot_name("deleted-1", 0)).unwrap().uid();
     world.delete::<Reservation>(&slot_name("deleted-1", 0)).await;
@@ -202,10 +202,10 @@ async fn a_slot_that_was_deleted_is_created_anew() {
 }
 
 #[tokio::test]
-async fn a_name_that_somebody_else_took_is_skipped() {
+async fn a_name_that_another_client_took_is_skipped() {
     let world = World::begin().await;
     world.create(&host("node1", 3)).await;
-    world.create(&patient("taken-1", 1)).await;
+    world.create(&non_rejectable("taken-1", 1)).await;
     world.accepted("taken-1").await;
     let mut foreign = testing::slot("taken-1", 1);
     foreign.spec.type_ = ReservationType::FailoverReservation;
@@ -216,9 +216,9 @@ async fn a_name_that_somebody_else_took_is_skipped() {
     let foreign = world.create(&foreign).await;
     world.respec("taken-1", json!({ "amount": slots(2) })).await;
     let seen = world.accepted("taken-1").await;
-    assert!(seen.slot(&slot_name("taken-1", 2)).is_some(), "U54: number 1 is skipped");
+    assert!(seen.slot(&slot_name("taken-1", 2)).is_some(), "number 1 is skipped");
     let same = seen.reservations.iter().find(|one| one.name_any() == foreign.name_any()).unwrap();
-    assert_eq!(same.resource_version(), foreign.resource_version(), "what is not ours is left alone");
+    assert_eq!(same.resource_version(), foreign.resource_version(), "the object of another client is unchanged");
     world.end().await;
 }
 
@@ -227,7 +227,7 @@ async fn a_slot_that_was_given_to_another_commitment_ends_up_where_it_fits() {
     let world = World::begin().await;
     world.create(&host("node1", 4)).await;
     for uuid in ["giver-1", "taker-1"] {
-        world.create(&patient(uuid, 1)).await;
+        world.create(&non_rejectable(uuid, 1)).await;
         world.accepted(uuid).await;
     }
     world.rest().await;

@@ -1,5 +1,5 @@
-//! What is remembered of decisions about VMs: History objects where the kind is installed, events otherwise. Told to the
-//! real binary on a real API server.
+//! The record of decisions about VMs: History objects where the kind is installed, events otherwise. Runs the real
+//! binary on a real API server.
 
 use berth_crds::{History, generate};
 use kube::api::{DeleteParams, ListParams};
@@ -32,7 +32,7 @@ async fn begin(uuid: &str, installed: bool) -> (World, [String; 2]) {
     (world, [here, there.to_owned()])
 }
 
-/// Waits until the History of a VM has so many decisions.
+/// Waits until the History of a VM has this many decisions.
 async fn history(world: &World, vm: &str, decisions: usize) -> History {
     let histories = world.api::<History>();
     let found = until(async || {
@@ -44,8 +44,8 @@ async fn history(world: &World, vm: &str, decisions: usize) -> History {
     found.await.unwrap_or_else(|bad| panic!("no history of {vm}: {bad}\n{}", world.operator().end_of_log()))
 }
 
-/// Waits until there is an event of this reason about an object whose text has these words.
-async fn told(world: &World, kind: &str, name: &str, reason: &str, words: &[&str]) {
+/// Waits for an event with this reason about an object whose text has these words.
+async fn reported(world: &World, kind: &str, name: &str, reason: &str, words: &[&str]) {
     let (about, reason) = (format!("regarding.kind={kind},regarding.name={name}"), format!("reason={reason}"));
     let about = format!("--field-selector={about},{reason}");
     let list = ["get", "events.v1.events.k8s.io", "-n", "default", &about, "-o", "jsonpath={.items[*].note}"];
@@ -53,7 +53,7 @@ async fn told(world: &World, kind: &str, name: &str, reason: &str, words: &[&str
         let notes = world.kubectl(&list).await;
         so(words.iter().all(|word| notes.contains(word)), || notes)
     });
-    heard.await.unwrap_or_else(|bad| panic!("no event about {name} says {words:?}: {bad:?}"));
+    heard.await.unwrap_or_else(|bad| panic!("no event about {name} has {words:?}: {bad:?}"));
 }
 
 #[tokio::test]
@@ -82,9 +82,9 @@ async fn with_the_kind_a_vm_has_a_history() {
     }
     let ready = &status.conditions[0];
     assert_eq!((&*ready.status, &*ready.reason), ("True", "SchedulingSucceeded"));
-    told(&world, "History", &format!("nova-{VM}"), "SchedulingSucceeded", &["Selected host: "]).await;
+    reported(&world, "History", &format!("nova-{VM}"), "SchedulingSucceeded", &["Selected host: "]).await;
 
-    // No host is a decision, too.
+    // That no host fits is a decision, too.
     let mut too_large = wants(VM, &["node1", "node2"]);
     too_large["spec"]["nova_object.data"]["flavor"]["nova_object.data"]["memory_mb"] = (1 << 30).into();
     assert_eq!(ask(api, &too_large).await, [""; 0]);
@@ -115,7 +115,7 @@ async fn a_history_keeps_the_last_decisions_and_begins_anew_when_it_was_deleted(
     world.delete::<History>(&format!("nova-{VM}")).await;
     let first = ask(api, &request).await[0].clone();
     history(&world, VM, 1).await;
-    // What cannot be the name of an object has none, and is answered all the same.
+    // An ID that cannot be the name of an object gets no History, and is answered all the same.
     assert!(!ask(api, &wants("Not/A Name", &["node1", "node2"])).await.is_empty());
     world.until_metric("berth_histories_total", &["no_name"], 1).await;
     starts(&world, VM, &first).await;
@@ -128,10 +128,10 @@ async fn without_the_kind_the_slot_of_a_vm_tells_of_it() {
     assert_eq!(ask(world.operator().api(), &wants(VM, &["node1", "node2"])).await, both);
     let slot = booked(&world, VM).await;
     let words = [format!("VM {VM} is expected in this slot."), format!("Selected host: {}.", both[0])];
-    told(&world, "Reservation", &slot, "SchedulingSucceeded", &words.each_ref().map(String::as_str)).await;
+    reported(&world, "Reservation", &slot, "SchedulingSucceeded", &words.each_ref().map(String::as_str)).await;
     assert_eq!(http::sum(&world.operator().metrics().await, "berth_histories_total", &["not_installed"]), 1);
     let log = world.operator().log();
-    assert_eq!(log.matches("the kind History is not installed").count(), 1, "{log}");
+    assert_eq!(log.matches("kind History not installed").count(), 1, "{log}");
     starts(&world, VM, &both[0]).await;
     world.end().await;
 }

@@ -1,4 +1,4 @@
-//! Hosts that come, go, come back and free room, told to the real binary on a real API server.
+//! Hosts that appear, disappear, return, and free capacity. Runs the real binary on a real API server.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 
 use crate::support::http;
-use crate::support::objects::{host, patient, rejectable};
+use crate::support::objects::{host, non_rejectable, rejectable};
 use crate::support::seen::ready;
 use crate::support::waiting::so;
 use crate::support::world::{GRACE, World};
 
-/// Two slots on `node1`, which is full with them.
+/// Two slots on `node1`, which they fill.
 async fn two_slots(uuid: &str) -> World {
     let world = World::with_hosts(&[host("node1", 2)]).await;
     world.create(&rejectable(uuid, 2)).await;
@@ -31,7 +31,7 @@ async fn slots_of_a_vanished_host_stay_for_the_grace_and_then_move_together() {
     let before = world.rest().await;
     let gone = Instant::now();
     world.delete::<Hypervisor>("node1").await;
-    // U36: nothing happens for so long.
+    // Nothing happens within this time.
     sleep(GRACE / 2).await;
     let now = world.now().await;
     // Unless the machine itself has slept.
@@ -74,9 +74,9 @@ async fn a_host_that_comes_back_within_the_grace_keeps_its_slots() {
 async fn without_another_host_an_accepted_commitment_waits_and_is_not_rejected() {
     let world = two_slots("homeless-1").await;
     world.delete::<Hypervisor>("node1").await;
-    // U12: acceptance sticks, although it may be rejected.
+    // An accepted commitment stays accepted, although it allows rejection.
     let text = "insufficient capacity: 0/2 reservation slots could be placed";
-    let seen = world.says("homeless-1", "Reserving", text).await;
+    let seen = world.reported("homeless-1", "Reserving", text).await;
     assert!(seen.commitment("homeless-1").unwrap().status.as_ref().unwrap().accepted_spec.is_some());
     let rest = world.rest().await;
     let reasons: Vec<_> = rest.slots().filter_map(crate::support::seen::slot_ready).map(|c| c.reason.clone()).collect();
@@ -87,22 +87,22 @@ async fn without_another_host_an_accepted_commitment_waits_and_is_not_rejected()
 }
 
 #[tokio::test]
-async fn freed_room_goes_to_the_oldest_commitment_first() {
+async fn freed_capacity_goes_to_the_oldest_commitment_first() {
     let world = two_slots("holder-1").await;
-    // The names say the opposite of the age.
-    let older = world.create(&patient("waiting-z", 2)).await;
+    // The order of the names is the opposite of the order of creation.
+    let older = world.create(&non_rejectable("waiting-z", 2)).await;
     let created = older.metadata.creation_timestamp.unwrap().0.as_second();
     while Timestamp::now().as_second() <= created {
         sleep(Duration::from_millis(20)).await;
     }
-    world.create(&patient("waiting-a", 1)).await;
+    world.create(&non_rejectable("waiting-a", 1)).await;
     for uuid in ["waiting-z", "waiting-a"] {
-        world.says(uuid, "Reserving", "insufficient capacity: 0/").await;
+        world.reported(uuid, "Reserving", "insufficient capacity: 0/").await;
     }
     world.rest().await;
 
     world.create(&host("node2", 1)).await;
-    world.says("waiting-z", "Reserving", "insufficient capacity: 1/2").await;
+    world.reported("waiting-z", "Reserving", "insufficient capacity: 1/2").await;
     let one = world.rest().await;
     assert_eq!((one.hosts_of("waiting-z").len(), one.hosts_of("waiting-a").len()), (1, 0));
 
@@ -124,7 +124,7 @@ async fn a_host_that_is_out_of_service_keeps_its_slots_and_gets_none() {
     world.start().await;
     world.create(&rejectable("service-2", 1)).await;
     let text = "insufficient capacity: 0/1 reservation slots could be placed: 1 host; status 1";
-    let seen = world.says("service-2", "Rejected", text).await;
+    let seen = world.reported("service-2", "Rejected", text).await;
     assert!(ready(seen.commitment("service-1").unwrap()).is_some_and(|ready| ready.status == "True"));
     world.end().await;
 }

@@ -1,10 +1,10 @@
-//! In-flight reservations that somebody else makes, told to the real binary on a real API server.
+//! In-flight reservations of other clients. Runs the real binary on a real API server.
 
 use berth_crds::{Reservation, ReservationType, Time, labels, testing};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 
-use crate::support::objects::{host, patient};
+use crate::support::objects::{host, non_rejectable};
 use crate::support::seen::Seen;
 use crate::support::waiting::so;
 use crate::support::world::World;
@@ -37,24 +37,24 @@ fn names(seen: &Seen) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn room_is_kept_for_a_vm_on_its_way_on_all_its_candidates_until_it_has_landed() {
+async fn capacity_is_kept_for_a_vm_on_its_way_on_all_its_candidates_until_it_has_landed() {
     let world = World::with_hosts(&[host("node1", 1), host("node2", 2)]).await;
     let mut failover = block("failover-1", "node2", (ReservationType::FailoverReservation, labels::TYPE_FAILOVER));
     failover.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());
     let failover = world.create(&failover).await;
     world.create(&in_flight("flight-1", "vm-1", "node1")).await;
     world.create(&in_flight("flight-2", "vm-1", "node2")).await;
-    let says = |name: &'static str| {
-        world.until("it says that the VM is nowhere", move |seen| {
+    let reported = |name: &'static str| {
+        world.until("the condition says that no host lists the VM", move |seen| {
             let status = seen.reservations.iter().find(|one| one.name_any() == name).and_then(|one| one.status.clone());
             let ready = status.and_then(|status| status.conditions.first().cloned());
             so(ready.as_ref().is_some_and(|ready| ready.reason == "InstanceNotFound"), || format!("{ready:?}"))
         })
     };
-    says("flight-1").await;
-    says("flight-2").await;
-    world.create(&patient("flown-1", 1)).await;
-    world.says("flown-1", "Reserving", "insufficient capacity: 0/1").await;
+    reported("flight-1").await;
+    reported("flight-2").await;
+    world.create(&non_rejectable("flown-1", 1)).await;
+    world.reported("flown-1", "Reserving", "insufficient capacity: 0/1").await;
 
     world.report_vm("node1", "vm-1", 480).await;
     world.until("both are deleted", |seen| so(names(seen) == ["failover-1"], || format!("{:?}", names(seen)))).await;
@@ -63,18 +63,18 @@ async fn room_is_kept_for_a_vm_on_its_way_on_all_its_candidates_until_it_has_lan
     world.until_metric("berth_in_flight_deleted_total", &["landed"], 2).await;
     let rest = world.rest().await;
     let after = rest.reservations.iter().find(|one| one.name_any() == "failover-1").unwrap();
-    assert_eq!(after.metadata.resource_version, failover.metadata.resource_version, "nobody touched it");
+    assert_eq!(after.metadata.resource_version, failover.metadata.resource_version, "the reservation was not written");
     world.end().await;
 }
 
 #[tokio::test]
-async fn room_for_a_vm_that_never_comes_is_given_back_at_its_end() {
+async fn capacity_for_a_vm_that_never_comes_is_given_back_at_its_end() {
     let world = World::with_hosts(&[host("node1", 1)]).await;
     let ends = Timestamp::now() + SignedDuration::from_secs(3);
     let mut flight = in_flight("flight-3", "vm-2", "node1");
     flight.spec.end_time = Some(Time(ends));
     world.create(&flight).await;
-    world.create(&patient("flown-2", 1)).await;
+    world.create(&non_rejectable("flown-2", 1)).await;
     world.accepted("flown-2").await;
     assert!(Timestamp::now() >= Timestamp::from_second(ends.as_second()).unwrap(), "not a second earlier");
     world.until_metric("berth_in_flight_deleted_total", &["end_time"], 1).await;

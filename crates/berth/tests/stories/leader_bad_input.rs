@@ -1,5 +1,5 @@
-//! What an election may meet: rights that are missing, and a lease that a process of another program holds. Told to the
-//! real binary on a real API server.
+//! Faults of an election: missing rights, and a lease that a process of another program holds. Runs the real binary on
+//! a real API server.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::http;
-use crate::support::objects::{host, patient};
+use crate::support::objects::{host, non_rejectable};
 use crate::support::operator::Operator;
 use crate::support::replicas::{LEASE, Replicas, TWO};
 use crate::support::waiting::so;
@@ -25,11 +25,11 @@ async fn account_without_leases(world: &mut World) -> PathBuf {
     account
 }
 
-/// The authorizer reads roles from a watch, a moment after they are written.
+/// The authorizer watches roles, and sees them a moment after they are written.
 async fn until_granted(world: &World, account: &str) {
     for [verb, resource] in [["delete", "reservations.cortex.cloud"], ["create", "events.events.k8s.io"]] {
         world
-            .until_told(resource, async |world, _| {
+            .until_reported(resource, async |world, _| {
                 let question = ["auth", "can-i", verb, resource, "--namespace=default", "--kubeconfig", account];
                 let answer = world.try_kubectl(&question).await;
                 so(answer.as_deref() == Ok("yes\n"), || format!("{answer:?}"))
@@ -39,7 +39,7 @@ async fn until_granted(world: &World, account: &str) {
 }
 
 #[tokio::test]
-async fn without_rights_on_leases_it_ends_with_one_line_that_says_what_to_grant() {
+async fn without_rights_on_leases_it_ends_with_one_line_that_reports_what_to_grant() {
     let mut world = World::without_operator().await;
     let account = account_without_leases(&mut world).await;
     until_granted(&world, account.to_str().unwrap()).await;
@@ -47,13 +47,13 @@ async fn without_rights_on_leases_it_ends_with_one_line_that_says_what_to_grant(
     std::fs::write(&config, "{}").unwrap();
     let operator = Operator::start_as("no-lease", world.control_plane(), &account, &config, &["--leader-elect"]).await;
     let (code, log) = operator.ended().await;
-    let said: Vec<_> = log.lines().filter(|line| line.starts_with("berth: ")).collect();
+    let reported: Vec<_> = log.lines().filter(|line| line.starts_with("berth: ")).collect();
     let text = "berth: cluster home: we may not get, create, update leases.coordination.k8s.io in namespace harbour; \
                 grant it with a Role and a binding to our account";
-    assert_eq!((code, said), (Some(1), vec![text]), "{log}");
+    assert_eq!((code, reported), (Some(1), vec![text]), "{log}");
 }
 
-/// A lease as client-go writes it, with a label that somebody has set.
+/// A lease as client-go writes it, with a label of a user.
 fn of_the_reference() -> Lease {
     let lease = json!({
         "metadata": { "name": LEASE, "labels": { "keep": "me" } },
@@ -70,7 +70,7 @@ async fn renew(replicas: &Replicas) {
     replicas.leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
 }
 
-/// Waits until leases have been read so often from now on.
+/// Waits until leases have been read this many times from now on.
 async fn until_read(replicas: &Replicas, times: u64) {
     let reads = async || {
         let text = replicas.world.kubectl(&["get", "--raw", "/metrics"]).await;
@@ -85,12 +85,12 @@ async fn until_read(replicas: &Replicas, times: u64) {
         .await;
 }
 
-/// Decision D10: the lease is that of the reference, so that one of the two can replace the other.
+/// The lease is the reference's, so that each of the two programs can replace the other.
 #[tokio::test]
-async fn a_lease_of_the_reference_is_respected_until_nobody_renews_it() {
+async fn a_lease_of_the_reference_is_respected_until_it_is_not_renewed() {
     let world = World::without_operator().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("waits-1", 4)).await;
+    world.create(&non_rejectable("waits-1", 4)).await;
     let mut replicas = Replicas::none(world).await;
     replicas.put(&of_the_reference()).await;
     let name = TWO[0];
@@ -98,7 +98,7 @@ async fn a_lease_of_the_reference_is_respected_until_nobody_renews_it() {
     replicas
         .until("it names the holder", async |replicas| {
             let log = replicas.get(name).log();
-            let line = log.lines().find(|line| line.contains("waiting to become the leader: another process holds"));
+            let line = log.lines().find(|line| line.contains("waiting for the lease of another process"));
             so(line.is_some_and(|line| line.contains("cortex-7d4b9c_0a1b2c3d")), || log.clone())
         })
         .await;
@@ -119,5 +119,5 @@ async fn a_lease_of_the_reference_is_respected_until_nobody_renews_it() {
     let leases = replicas.leases.clone();
     replicas.end(name).await;
     let free = serde_json::to_value(leases.get(LEASE).await.unwrap()).unwrap();
-    assert_eq!(free["spec"]["holderIdentity"], "", "it was given back");
+    assert_eq!(free["spec"]["holderIdentity"], "", "the lease was released");
 }

@@ -1,4 +1,4 @@
-//! The life of commitments, from creation to deletion, told to the real binary on a real API server.
+//! The life of commitments, from creation to deletion. Runs the real binary on a real API server.
 
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::support::objects::{OTHER_ZONE, host, in_zone, mixed, mixed_host, patient, rejectable, slot_name, slots};
+use crate::support::objects::{
+    OTHER_ZONE, host, in_zone, mixed, mixed_host, non_rejectable, rejectable, slot_name, slots,
+};
 use crate::support::seen::{Seen, ready, slot_ready};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
@@ -19,7 +21,7 @@ fn summary(seen: &Seen, uuid: &str) -> String {
 #[tokio::test]
 async fn commitments_of_all_sizes_and_both_groups_are_created() {
     let world = World::with_hosts(&[host("node1", 4), mixed_host("node2", "256Gi", "64")]).await;
-    world.create(&patient("create-three", 3)).await;
+    world.create(&non_rejectable("create-three", 3)).await;
     world.create(&mixed("create-mixed", "200Gi")).await;
     world.create(&mixed("create-nothing", "0")).await;
     let mut pending = rejectable("create-pending", 1);
@@ -33,26 +35,24 @@ async fn commitments_of_all_sizes_and_both_groups_are_created() {
     assert_eq!(seen.sizes_of("create-three"), [480 * 1024; 3]);
     assert_eq!(seen.sizes_of("create-mixed"), [64 * 1024, 64 * 1024, 64 * 1024, 8 * 1024]);
     assert_eq!(seen.hosts_of("create-mixed"), ["node2"; 4]);
-    // U7: half of the memory of the smallest flavor comes with half of its cores.
+    // Half of the memory of the smallest flavor comes with half of its cores.
     assert_eq!(seen.slot(&slot_name("create-mixed", 3)).unwrap().spec.resources["cpu"].as_str(), "4");
     assert!(seen.slots_of("create-nothing").is_empty());
     assert!(!seen.commitment("create-nothing").unwrap().finalizers().contains(&labels::RELEASE_SLOTS.to_owned()));
     assert_eq!(summary(&seen, "create-three"), "Accepted · 0 VMs · no expiry");
     the_slot_is_whole(&seen);
     an_event_tells(&world).await;
-    the_log_says_whose_it_is(&world);
+    the_log_reports_whose_it_is(&world);
     world.end().await;
 }
 
-/// Document 20 section 15.
-fn the_log_says_whose_it_is(world: &World) {
+fn the_log_reports_whose_it_is(world: &World) {
     let log = world.operator().log();
     let line = log.lines().find(|line| line.contains("commitment changed")).unwrap();
     let whose = "module=\"committed-resources\" committedResource=\"commitment-create-";
     assert!(line.contains(whose) && line.contains("greq=\"committed-resource-"), "{line}");
 }
 
-/// What the laws do not look at.
 fn the_slot_is_whole(seen: &Seen) {
     let slot = seen.slot(&slot_name("create-three", 0)).unwrap();
     let data = slot.spec.committed_resource_reservation.as_ref().unwrap();
@@ -68,7 +68,7 @@ fn the_slot_is_whole(seen: &Seen) {
     assert_eq!(slot_ready(slot).unwrap().reason, "ReservationActive");
 }
 
-/// Two changes of the reason would be two events.
+/// Two changes of the reason would cause two events.
 async fn an_event_tells(world: &World) {
     let about = format!("--field-selector=regarding.name={}", names::commitment("create-three"));
     let reasons = until(async || {
@@ -84,7 +84,7 @@ async fn an_event_tells(world: &World) {
 async fn a_change_of_the_amount_leaves_the_other_slots_alone() {
     let world = World::begin().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("resize-1", 1)).await;
+    world.create(&non_rejectable("resize-1", 1)).await;
     let one = world.accepted("resize-1").await;
     world.respec("resize-1", json!({ "amount": slots(3) })).await;
     let three = world.accepted("resize-1").await;
@@ -92,7 +92,7 @@ async fn a_change_of_the_amount_leaves_the_other_slots_alone() {
     world.respec("resize-1", json!({ "amount": slots(2) })).await;
     let two = world.accepted("resize-1").await;
     assert_eq!(two.slots_of("resize-1").len(), 2);
-    // U38: what a change leaves alone is not written.
+    // Unchanged slots are not written.
     let first = slot_name("resize-1", 0);
     let version = |seen: &Seen| seen.slot(&first).unwrap().resource_version();
     assert_eq!((version(&one), version(&one)), (version(&three), version(&two)));
@@ -103,7 +103,7 @@ async fn a_change_of_the_amount_leaves_the_other_slots_alone() {
 async fn shrinking_keeps_slots_with_vms_and_cuts_the_last_one_in_place() {
     let world = World::begin().await;
     world.create(&host("node1", 3)).await;
-    world.create(&patient("shrink-1", 3)).await;
+    world.create(&non_rejectable("shrink-1", 3)).await;
     world.accepted("shrink-1").await;
     let used = slot_name("shrink-1", 1);
     world.start_vm(&used, "vm-1", 96).await;
@@ -117,11 +117,11 @@ async fn shrinking_keeps_slots_with_vms_and_cuts_the_last_one_in_place() {
     world.respec("shrink-1", json!({ "amount": "240Gi" })).await;
     let half = world.accepted("shrink-1").await;
     assert_eq!(half.sizes_of("shrink-1"), [240 * 1024]);
-    assert_eq!(half.slot(&used).unwrap().spec.resources["cpu"].as_str(), "15", "U51: cores follow");
+    assert_eq!(half.slot(&used).unwrap().spec.resources["cpu"].as_str(), "15", "the cores follow the memory");
 
     world.respec("shrink-1", json!({ "amount": slots(1) })).await;
     let restored = world.accepted("shrink-1").await;
-    assert_eq!(restored.sizes_of("shrink-1"), [480 * 1024], "U41: the slot is restored, none is added");
+    assert_eq!(restored.sizes_of("shrink-1"), [480 * 1024], "the slot is restored, and none is added");
     assert!(restored.slot(&used).is_some());
     world.end().await;
 }
@@ -137,11 +137,11 @@ async fn a_full_cloud_does_not_keep_anybody_from_shrinking_or_moving_within_what
     let less = world.accepted("full-1").await;
     let mut sizes = less.sizes_of("full-1");
     sizes.sort_unstable();
-    assert_eq!(sizes, [16 * 1024, 64 * 1024], "U44: the smallest is cut in place, nothing is created");
+    assert_eq!(sizes, [16 * 1024, 64 * 1024], "the smallest slot is shrunk in place, and none is created");
 
     world.respec("full-1", json!({ "amount": "128Gi" })).await;
     world.accepted("full-1").await;
-    // U44: what the same plan releases counts as free.
+    // Capacity that the same plan releases counts as free.
     world.respec("full-1", json!({ "projectID": "another-project", "allowRejection": true })).await;
     let moved = world.accepted("full-1").await;
     assert_eq!(moved.hosts_of("full-1"), ["node1"; 2]);
@@ -153,11 +153,11 @@ async fn what_does_not_fit_is_rejected_as_a_whole() {
     let world = World::with_hosts(&[host("node1", 2)]).await;
     world.create(&rejectable("reject-1", 3)).await;
     let text = "insufficient capacity: 2/3 reservation slots could be placed: 1 host; capacity 1";
-    let seen = world.says("reject-1", "Rejected", text).await;
+    let seen = world.reported("reject-1", "Rejected", text).await;
     assert!(seen.slots_of("reject-1").is_empty());
     assert!(seen.commitment("reject-1").unwrap().finalizers().is_empty(), "no slot, no finalizer");
     let rest = world.rest().await;
-    assert_eq!(rest.versions(), seen.versions(), "a refusal is final");
+    assert_eq!(rest.versions(), seen.versions(), "a rejection is final");
     world.respec("reject-1", json!({ "amount": slots(2) })).await;
     world.accepted("reject-1").await;
     world.end().await;
@@ -169,7 +169,7 @@ async fn growth_by_three_where_two_fit_is_rolled_back_when_it_may_be_rejected() 
     world.create(&rejectable("grow-1", 2)).await;
     let before = world.accepted("grow-1").await;
     world.respec("grow-1", json!({ "amount": slots(5) })).await;
-    world.says("grow-1", "Rejected", "insufficient capacity: 4/5 reservation slots could be placed").await;
+    world.reported("grow-1", "Rejected", "insufficient capacity: 4/5 reservation slots could be placed").await;
     let after = world.rest().await;
     assert_eq!(after.slots_of("grow-1").len(), 2);
     for slot in before.slots_of("grow-1") {
@@ -184,10 +184,10 @@ async fn growth_by_three_where_two_fit_is_rolled_back_when_it_may_be_rejected() 
 async fn growth_by_three_where_two_fit_waits_when_it_must_not_be_rejected() {
     let world = World::begin().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("wait-1", 2)).await;
+    world.create(&non_rejectable("wait-1", 2)).await;
     world.accepted("wait-1").await;
     world.respec("wait-1", json!({ "amount": slots(5) })).await;
-    world.says("wait-1", "Reserving", "insufficient capacity: 4/5 reservation slots could be placed").await;
+    world.reported("wait-1", "Reserving", "insufficient capacity: 4/5 reservation slots could be placed").await;
     let waiting = world.rest().await;
     assert_eq!((waiting.slots_of("wait-1").len(), waiting.hosts_of("wait-1").len()), (5, 4));
     assert!(
@@ -216,7 +216,7 @@ async fn of_two_that_do_not_fit_together_exactly_one_is_accepted() {
             so(sorted == ["Accepted", "Rejected"], || format!("{reasons:?}")).map(|()| seen.clone())
         })
         .await;
-    assert_eq!(seen.slots().count(), 4, "the other one holds nothing");
+    assert_eq!(seen.slots().count(), 4, "the other commitment holds nothing");
     world.end().await;
 }
 
@@ -224,15 +224,15 @@ async fn of_two_that_do_not_fit_together_exactly_one_is_accepted() {
 async fn a_planned_commitment_holds_nothing_before_and_after() {
     let world = World::begin().await;
     world.create(&host("node1", 2)).await;
-    let mut planned = patient("planned-1", 2);
+    let mut planned = non_rejectable("planned-1", 2);
     planned.spec.state = CommitmentState::Planned;
     world.create(&planned).await;
-    let seen = world.says("planned-1", "Planned", "commitment is not yet active").await;
+    let seen = world.reported("planned-1", "Planned", "commitment is not yet active").await;
     assert!(seen.slots_of("planned-1").is_empty() && seen.commitment("planned-1").unwrap().finalizers().is_empty());
     world.respec("planned-1", json!({ "state": "confirmed" })).await;
     assert_eq!(world.accepted("planned-1").await.slots_of("planned-1").len(), 2);
     world.respec("planned-1", json!({ "state": "planned" })).await;
-    assert!(world.says("planned-1", "Planned", "").await.slots_of("planned-1").is_empty());
+    assert!(world.reported("planned-1", "Planned", "").await.slots_of("planned-1").is_empty());
     world.end().await;
 }
 
@@ -240,17 +240,17 @@ async fn a_planned_commitment_holds_nothing_before_and_after() {
 async fn a_commitment_ends_by_the_clock_and_by_its_state() {
     let world = World::begin().await;
     world.create(&host("node1", 2)).await;
-    let mut ending = patient("ending-1", 1);
+    let mut ending = non_rejectable("ending-1", 1);
     ending.spec.end_time = Some(Time(Timestamp::now() + Duration::from_secs(3)));
     world.create(&ending).await;
-    world.create(&patient("ending-2", 1)).await;
+    world.create(&non_rejectable("ending-2", 1)).await;
     world.accepted("ending-1").await;
     world.accepted("ending-2").await;
     world.respec("ending-2", json!({ "state": "superseded" })).await;
     let over = "commitment is no longer active";
-    assert!(world.says("ending-2", "superseded", over).await.slots_of("ending-2").is_empty());
-    // Nothing but the timer brings this about; document 20 section 19 no. 11 names the reason.
-    let seen = world.says("ending-1", "expired", over).await;
+    assert!(world.reported("ending-2", "superseded", over).await.slots_of("ending-2").is_empty());
+    // Only the timer causes this.
+    let seen = world.reported("ending-1", "expired", over).await;
     assert!(seen.slots_of("ending-1").is_empty());
     assert_eq!(summary(&seen, "ending-1"), "expired · expired");
     assert!(seen.commitment("ending-1").unwrap().status.as_ref().unwrap().accepted_spec.is_some());
@@ -261,17 +261,17 @@ async fn a_commitment_ends_by_the_clock_and_by_its_state() {
 async fn deletion_by_kubectl_leaves_nothing() {
     let mut world = World::begin().await;
     world.create(&host("node1", 5)).await;
-    world.create(&patient("delete-1", 3)).await;
-    world.create(&patient("delete-2", 2)).await;
+    world.create(&non_rejectable("delete-1", 3)).await;
+    world.create(&non_rejectable("delete-2", 2)).await;
     world.accepted("delete-1").await;
     world.accepted("delete-2").await;
     let name = names::commitment("delete-1");
     world.kubectl(&["delete", "committedresource", &name, "--wait", "--timeout=20s"]).await;
     assert!(world.now().await.slots_of("delete-1").is_empty());
-    let left = world.lawful().await;
+    let left = world.holds_invariants().await;
     assert_eq!(left.slots_of("delete-2").len(), 2);
 
-    // Nobody looks: the object stays, with its slots, until somebody does.
+    // Nothing is reconciled: the object stays, with its slots.
     world.stop().await;
     world.delete_commitment("delete-2").await;
     assert!(world.now().await.commitment("delete-2").is_some_and(|c| c.metadata.deletion_timestamp.is_some()));
@@ -285,17 +285,17 @@ async fn a_change_of_the_zone_moves_everything() {
     let world = World::begin().await;
     world.create(&host("node1", 2)).await;
     world.create(&in_zone(host("node2", 2), OTHER_ZONE)).await;
-    world.create(&patient("move-1", 2)).await;
+    world.create(&non_rejectable("move-1", 2)).await;
     world.accepted("move-1").await;
     world.respec("move-1", json!({ "availabilityZone": OTHER_ZONE })).await;
     let seen = world.accepted("move-1").await;
     assert_eq!(seen.hosts_of("move-1"), ["node2"; 2]);
     assert_eq!(seen.slots_of("move-1").len(), 2);
-    // A zone without room, with rejection: back to where it was.
+    // A zone without free capacity, with rejection: the commitment goes back to its old zone.
     world.respec("move-1", json!({ "availabilityZone": "eu-test-1z", "allowRejection": true })).await;
     let text =
         "insufficient capacity: 0/2 reservation slots could be placed: 2 hosts; zone 2; no host is in zone eu-test-1z";
-    world.says("move-1", "Rejected", text).await;
+    world.reported("move-1", "Rejected", text).await;
     assert_eq!(world.rest().await.hosts_of("move-1"), ["node2"; 2]);
     world.end().await;
 }

@@ -1,7 +1,7 @@
-//! What an operator logs is shown and changed while it runs. Told to the real binary on a real API server.
+//! The log level of an operator is shown and changed while it runs. Runs the real binary on a real API server.
 
 use crate::support::command::{Ended, berth};
-use crate::support::objects::{host, patient};
+use crate::support::objects::{host, non_rejectable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
@@ -15,7 +15,6 @@ async fn shows(world: &World, arguments: &[&str], shown: &str) {
     assert_eq!((ended.status, ended.stdout, ended.stderr), (0, format!("{shown}\n"), String::new()));
 }
 
-/// How many lines say why something happened.
 fn reasons(world: &World) -> usize {
     world.operator().log().lines().filter(|line| line.contains("DEBUG")).count()
 }
@@ -24,16 +23,16 @@ fn reasons(world: &World) -> usize {
 async fn the_level_changes_while_the_operator_runs_and_is_that_of_the_start_again_after_it() {
     let mut world = World::with_hosts(&[host("node1", 4)]).await;
     shows(&world, &[], "info").await;
-    world.create(&patient("quiet-1", 1)).await;
+    world.create(&non_rejectable("quiet-1", 1)).await;
     world.accepted("quiet-1").await;
     assert_eq!(reasons(&world), 0, "{}", world.operator().log());
 
     shows(&world, &["debug"], "debug").await;
-    world.create(&patient("loud-1", 1)).await;
+    world.create(&non_rejectable("loud-1", 1)).await;
     world.accepted("loud-1").await;
-    let told = until(async || so(reasons(&world) > 0, || world.operator().log()));
-    told.await.unwrap();
-    assert!(world.operator().log().contains("somebody has changed what is logged before=\"info\" now=\"debug\""));
+    let reported = until(async || so(reasons(&world) > 0, || world.operator().log()));
+    reported.await.unwrap();
+    assert!(world.operator().log().contains("log level changed before=\"info\" now=\"debug\""));
 
     what_is_no_level_is_refused(&world).await;
     shows(&world, &["warn,berth_reservation=debug"], "warn,berth_reservation=debug").await;
@@ -54,7 +53,10 @@ async fn what_is_no_level_is_refused(world: &World) {
     }
     shows(world, &[], "debug").await;
     // No process has the id 0.
-    let nobody = berth(&["log-level", "--pid", "0"], "").await;
-    assert_eq!(nobody.status, 1);
-    assert!(nobody.stderr.starts_with("berth: no operator with the process id 0 can be reached here"), "{nobody:#?}");
+    let unreachable = berth(&["log-level", "--pid", "0"], "").await;
+    assert_eq!(unreachable.status, 1);
+    assert!(
+        unreachable.stderr.starts_with("berth: no operator with the process id 0 can be reached here"),
+        "{unreachable:#?}"
+    );
 }

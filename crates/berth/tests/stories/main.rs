@@ -1,21 +1,21 @@
-//! The real binary on a real API server, told in stories: each file is about one side of the operator. They share two control
-//! planes ([`support::world`]), so that as many stories are told at the same time.
+//! The real binary on a real API server: each file tests one part of the operator. The tests share two control planes
+//! ([`support::world`]), so that two run at the same time.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod bad_input;
-mod brake;
 mod clusters;
 mod config;
 mod cores;
 mod crds_gone;
 mod credentials;
+mod disruption_limit;
 mod every_release;
 mod explain;
+mod explain_outputs;
 mod external_scheduler;
-mod freeze;
 mod hands;
 mod histories;
 mod hosts;
@@ -31,7 +31,7 @@ mod nova_replicas;
 mod operations;
 mod outages;
 mod oversubscription;
-mod people;
+mod pause;
 mod pipelines;
 mod placement;
 mod placement_storm;

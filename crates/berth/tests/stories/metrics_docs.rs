@@ -1,13 +1,13 @@
-//! `docs/metrics.md` names every metric with its kind and labels, and no other.
+//! `docs/observability.md` names every metric with its kind and labels, and no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth::assembly::OperatorMetrics;
+use berth::wiring::OperatorMetrics;
 use berth_telemetry::metrics::Metrics;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/observability.md");
 
-/// ``| `name` | kind | `label`, `label` |`` as it begins a row of the page.
+/// The rows of the page begin with ``| `name` | kind | `label`, `label` |``.
 fn rows_of_code() -> BTreeSet<String> {
     let row = |metric: berth_telemetry::metrics::Metric| {
         let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
@@ -29,6 +29,6 @@ fn the_page_and_the_code_name_the_same_metrics() {
     let (code, page) = (rows_of_code(), rows_of_page());
     let missing: Vec<_> = code.difference(&page).collect();
     let stale: Vec<_> = page.difference(&code).collect();
-    assert!(missing.is_empty(), "add to docs/metrics.md: {missing:#?}");
-    assert!(stale.is_empty(), "remove from docs/metrics.md: {stale:#?}");
+    assert!(missing.is_empty(), "add to docs/observability.md: {missing:#?}");
+    assert!(stale.is_empty(), "remove from docs/observability.md: {stale:#?}");
 }

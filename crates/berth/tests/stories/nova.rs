@@ -1,11 +1,11 @@
-//! Nova asks where VMs may go, and what that takes: told to the real binary on a real API server.
+//! Nova asks where VMs may go, and bookings take capacity. Runs the real binary on a real API server.
 
 use futures::future::{join, join_all};
 use serde_json::json;
 
 use crate::support::http;
 use crate::support::nova::{ask, booked, hosts_are_known, of_another_project, only_asks, slots_with, starts, wants};
-use crate::support::objects::{SLOT_GIB, host, patient, rejectable};
+use crate::support::objects::{SLOT_GIB, host, non_rejectable, rejectable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
@@ -16,26 +16,26 @@ async fn with_hosts(hosts: &[(&str, u64)]) -> World {
     world
 }
 
-/// For how many VMs of a slot's size of somebody else a host has room.
-async fn room(world: &World, host: &str) -> u64 {
-    let mut room = 0;
+/// The number of VMs of a slot's size of another project that a host has free capacity for.
+async fn free(world: &World, host: &str) -> u64 {
+    let mut free = 0;
     loop {
         let mut question = only_asks(of_another_project(wants("nobody", &[host])));
         let flavor = &mut question["spec"]["nova_object.data"]["flavor"]["nova_object.data"];
-        flavor["memory_mb"] = json!((room + 1) * SLOT_GIB * 1024);
+        flavor["memory_mb"] = json!((free + 1) * SLOT_GIB * 1024);
         if !ask(world.operator().api(), &question).await.iter().any(|answered| answered == host) {
-            return room;
+            return free;
         }
-        room += 1;
+        free += 1;
     }
 }
 
-/// Waits until a host has room for so many.
-async fn has_room(world: &World, host: &str, wanted: u64) {
+/// Waits until a host has this much free capacity.
+async fn has_capacity(world: &World, host: &str, wanted: u64) {
     world
-        .until_told(&format!("{host} has room for {wanted}"), async |world, _| {
-            let room = room(world, host).await;
-            so(room == wanted, || format!("it has room for {room}"))
+        .until_reported(&format!("{host} has capacity for {wanted}"), async |world, _| {
+            let free = free(world, host).await;
+            so(free == wanted, || format!("it has capacity for {free}"))
         })
         .await;
 }
@@ -49,17 +49,16 @@ async fn a_vm_of_a_project_with_a_commitment_goes_to_the_host_of_its_slot_and_in
     let other = if here == "node1" { "node2" } else { "node1" };
     let api = world.operator().api();
 
-    let stranger = only_asks(of_another_project(wants("vm-0", &["node1", "node2"])));
-    assert_eq!(ask(api, &stranger).await, [other, &here], "the emptier host is best for everybody else");
-    // Document 60 section 14 B6.
+    let unknown_host = only_asks(of_another_project(wants("vm-0", &["node1", "node2"])));
+    assert_eq!(ask(api, &unknown_host).await, [other, &here], "the emptier host is best for all other projects");
     assert_eq!(ask(api, &wants("vm-1", &["node1", "node2"])).await, [&*here, other]);
     assert_eq!(booked(&world, "vm-1").await, slot);
-    // Its room is that of the slot, before it starts and afterwards.
-    assert_eq!(room(&world, &here).await, 3);
+    // Its capacity is that of the slot, before it starts and afterwards.
+    assert_eq!(free(&world, &here).await, 3);
     starts(&world, "vm-1", &here).await;
-    has_room(&world, &here, 3).await;
+    has_capacity(&world, &here, 3).await;
     world.rest().await;
-    assert_eq!([room(&world, &here).await, room(&world, other).await], [3, 4]);
+    assert_eq!([free(&world, &here).await, free(&world, other).await], [3, 4]);
     world.end().await;
 }
 
@@ -72,30 +71,30 @@ async fn a_repeated_request_books_once_and_keeps_once() {
     for _ in 0..3 {
         assert_eq!(ask(api, &wants("vm-1", &["node1"])).await, ["node1"]);
     }
-    // Whoever asks when the slot shows the VM already books nothing at all.
+    // A request that comes when the slot shows the VM already books nothing.
     let slot = booked(&world, "vm-1").await;
     world.until_metric("berth_bookings_total", &["outcome=\"written\""], 1).await;
 
-    // One of another project takes the last room beside both slots; more than once it is not there either.
+    // A VM of another project takes the last free capacity beside both slots; more than one does not fit.
     for _ in 0..3 {
         assert_eq!(ask(api, &of_another_project(wants("vm-2", &["node1"]))).await, ["node1"]);
     }
     assert_eq!(ask(api, &of_another_project(wants("vm-3", &["node1"]))).await, [""; 0]);
-    // The other slot is still there for its project.
+    // The other slot is still available to its project.
     assert_eq!(ask(api, &wants("vm-4", &["node1"])).await, ["node1"]);
     assert_ne!(booked(&world, "vm-4").await, slot);
     for vm in ["vm-1", "vm-2", "vm-4"] {
         starts(&world, vm, "node1").await;
     }
     world.rest().await;
-    assert_eq!(room(&world, "node1").await, 0);
+    assert_eq!(free(&world, "node1").await, 0);
     let metrics = world.operator().metrics().await;
     assert_eq!(http::sum(&metrics, "berth_bookings_total", &["outcome=\"written\""]), 2, "vm-1 and vm-4, once each");
     world.end().await;
 }
 
 #[tokio::test]
-async fn requests_at_the_same_time_never_share_room() {
+async fn requests_at_the_same_time_never_share_capacity() {
     let world = with_hosts(&[("node1", 1), ("node2", 1)]).await;
     let api = world.operator().api();
     let vms: Vec<String> = (0..6).map(|number| format!("vm-{number}")).collect();
@@ -104,8 +103,8 @@ async fn requests_at_the_same_time_never_share_room() {
     let mut first: Vec<_> = vms.iter().zip(&answers).filter_map(|(vm, hosts)| Some((hosts.first()?, vm))).collect();
     first.sort();
     let hosts: Vec<_> = first.iter().map(|(host, _)| host.as_str()).collect();
-    assert_eq!(hosts, ["node1", "node2"], "each host once, and nothing for the others: {answers:?}");
-    // Who asks again gets what it was given.
+    assert_eq!(hosts, ["node1", "node2"], "each host once, and none for the others: {answers:?}");
+    // A repeated request gets the same answer.
     let (host, vm) = first[0];
     assert_eq!(ask(api, &wants(vm, &["node1", "node2"])).await.first(), Some(host));
     for (host, vm) in first {
@@ -117,16 +116,16 @@ async fn requests_at_the_same_time_never_share_room() {
 }
 
 #[tokio::test]
-async fn a_commitment_does_not_get_the_room_that_nova_was_given_just_before() {
+async fn a_commitment_does_not_get_the_capacity_that_nova_was_given_just_before() {
     let world = with_hosts(&[("node1", 1)]).await;
     let (api, request) = (world.operator().api(), wants("vm-1", &["node1"]));
     assert_eq!(ask(api, &request).await, ["node1"]);
-    world.create(&patient("late-1", 1)).await;
-    world.says("late-1", "Reserving", "insufficient capacity: 0/1").await;
+    world.create(&non_rejectable("late-1", 1)).await;
+    world.reported("late-1", "Reserving", "insufficient capacity: 0/1").await;
     assert_eq!(
         http::sum(&world.operator().metrics().await, "berth_bookings_total", &[]),
         0,
-        "there was no slot for it"
+        "there was no slot for the VM"
     );
     world.create(&host("node2", 1)).await;
     assert_eq!(world.accepted("late-1").await.hosts_of("late-1"), ["node2"]);
@@ -139,16 +138,16 @@ async fn a_claim_of_nova_ends_when_its_vm_is_seen_elsewhere() {
     let world = with_hosts(&[("node1", 2), ("node2", 2)]).await;
     let given = ask(world.operator().api(), &of_another_project(wants("vm-1", &["node1", "node2"]))).await;
     let [first, second] = &given[..] else { panic!("{given:?}") };
-    assert_eq!([room(&world, first).await, room(&world, second).await], [1, 2]);
+    assert_eq!([free(&world, first).await, free(&world, second).await], [1, 2]);
     // Nova takes the second host of the answer, as it may.
     starts(&world, "vm-1", second).await;
-    has_room(&world, first, 2).await;
-    has_room(&world, second, 1).await;
+    has_capacity(&world, first, 2).await;
+    has_capacity(&world, second, 1).await;
     world.end().await;
 }
 
 #[tokio::test]
-async fn in_an_outage_of_the_api_server_nova_is_answered_and_no_room_is_given_twice() {
+async fn in_an_outage_of_the_api_server_nova_is_answered_and_no_capacity_is_given_twice() {
     let mut world = with_hosts(&[("node1", 2)]).await;
     world.create(&rejectable("outage-1", 1)).await;
     world.accepted("outage-1").await;
@@ -156,9 +155,9 @@ async fn in_an_outage_of_the_api_server_nova_is_answered_and_no_room_is_given_tw
     world.control_plane().stop_api_server().await.unwrap();
     let api = world.operator().api();
     assert_eq!(ask(api, &of_another_project(wants("vm-1", &["node1"]))).await, ["node1"]);
-    assert_eq!(ask(api, &wants("vm-2", &["node1"])).await, ["node1"], "in the slot");
+    assert_eq!(ask(api, &wants("vm-2", &["node1"])).await, ["node1"], "the VM is in the slot");
     assert_eq!(ask(api, &only_asks(wants("vm-3", &["node1"]))).await, [""; 0]);
-    // Nobody can be told of the slot; what was answered counts all the same.
+    // The slot cannot be written; the answer counts all the same.
     let until_failed = until(async || {
         let metrics = world.operator().metrics().await;
         so(http::sum(&metrics, "berth_bookings_total", &["outcome=\"failed\""]) == 1, || "not yet".to_owned())
@@ -166,7 +165,7 @@ async fn in_an_outage_of_the_api_server_nova_is_answered_and_no_room_is_given_tw
     until_failed.await.unwrap();
     assert_eq!(ask(api, &only_asks(wants("vm-3", &["node1"]))).await, [""; 0]);
     world.control_plane().restart_api_server().await.unwrap();
-    assert_eq!(ask(api, &wants("vm-2", &["node1"])).await, ["node1"], "who asks again gets the same");
+    assert_eq!(ask(api, &wants("vm-2", &["node1"])).await, ["node1"], "a repeated request gets the same answer");
     booked(&world, "vm-2").await;
     for vm in ["vm-1", "vm-2"] {
         starts(&world, vm, "node1").await;
@@ -191,18 +190,21 @@ async fn nova_is_answered_hosts_of_its_request_only_if_that_is_configured() {
 }
 
 #[tokio::test]
-async fn nova_does_not_get_the_room_of_a_commitment_that_comes_at_the_same_time() {
+async fn nova_does_not_get_the_capacity_of_a_commitment_that_comes_at_the_same_time() {
     let world = with_hosts(&[("node1", 2)]).await;
     let api = world.operator().api();
-    let strangers: Vec<_> = ["vm-1", "vm-2"].iter().map(|vm| of_another_project(wants(vm, &["node1"]))).collect();
-    let (answers, _) =
-        join(join_all(strangers.iter().map(|request| ask(api, request))), world.create(&patient("race-1", 1))).await;
+    let unknown_hosts: Vec<_> = ["vm-1", "vm-2"].iter().map(|vm| of_another_project(wants(vm, &["node1"]))).collect();
+    let (answers, _) = join(
+        join_all(unknown_hosts.iter().map(|request| ask(api, request))),
+        world.create(&non_rejectable("race-1", 1)),
+    )
+    .await;
     let given = answers.iter().filter(|hosts| !hosts.is_empty()).count();
     for (vm, _) in ["vm-1", "vm-2"].into_iter().zip(&answers).filter(|(_, hosts)| !hosts.is_empty()) {
         starts(&world, vm, "node1").await;
     }
     if given == 2 {
-        world.says("race-1", "Reserving", "insufficient capacity: 0/1").await;
+        world.reported("race-1", "Reserving", "insufficient capacity: 0/1").await;
     } else {
         world.accepted("race-1").await;
     }
@@ -222,7 +224,7 @@ async fn without_the_tracking_of_vms_nothing_is_booked() {
     world.accepted("unused-1").await;
     let api = world.operator().api();
     assert_eq!(ask(api, &wants("vm-1", &["node1"])).await, ["node1"]);
-    // What is written comes after the answer, so the next request goes through all of it first.
+    // Bookings are written after the answer, so the next request must see all of the first one.
     assert_eq!(ask(api, &wants("vm-2", &["node1"])).await, ["node1"]);
     let metrics = world.operator().metrics().await;
     assert_eq!(http::sum(&metrics, "berth_bookings_total", &[]), 0);

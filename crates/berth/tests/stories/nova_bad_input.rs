@@ -1,5 +1,5 @@
-//! What anybody may send to the scheduler API. Told to the real binary: it answers, says which member is wrong, stays
-//! ready, and goes on as before.
+//! Invalid requests to the scheduler API. The real binary answers, says which member is wrong, stays ready, and
+//! continues as before.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::support::nova::{PATH, ask, hosts_are_known, only_asks, post, through,
 use crate::support::objects::{host, rejectable};
 use crate::support::world::World;
 
-/// Bytes of the largest body in this file.
+/// The size of the largest body in this file.
 const LARGEST: usize = 4096;
 
 const DECODE: &str = "failed to decode request body";
@@ -26,7 +26,7 @@ async fn begin() -> World {
     world
 }
 
-/// A good request with another value at this place.
+/// A valid request with another value at this place.
 fn with(pointer: &str, value: Value) -> String {
     let mut request = wants("vm-1", &["node1"]);
     *request.pointer_mut(pointer).unwrap() = value;
@@ -44,8 +44,8 @@ fn flavor(member: &str, value: Value) -> String {
     with(&place, value)
 }
 
-/// Bodies that are no requests, and how the text goes on.
-fn malformed() -> Vec<(String, &'static str)> {
+/// Bodies that are no valid requests, and the rest of the error text.
+fn invalid_bodies() -> Vec<(String, &'static str)> {
     let good = wants("vm-1", &["node1"]).to_string();
     vec![
         (String::new(), "EOF while parsing"),
@@ -81,7 +81,7 @@ async fn refused(api: SocketAddr, body: &[u8], status: u16, begins: &str) {
     plain(&posted, status, begins, &shown);
 }
 
-/// An error is one line of plain text.
+/// Checks that an error is one line of plain text.
 fn plain(posted: &Posted, status: u16, begins: &str, what: &str) {
     assert_eq!(posted.status, status, "{what}: {posted:?}");
     assert!(posted.body.starts_with(begins), "{what}: {begins:?} expected in {posted:?}");
@@ -90,7 +90,7 @@ fn plain(posted: &Posted, status: u16, begins: &str, what: &str) {
     assert_eq!(posted.header("content-type"), Some("text/plain; charset=utf-8"), "{what}: {posted:?}");
 }
 
-/// It is ready, serves, and has written nothing.
+/// Checks that the operator is ready, serves, and has written nothing.
 async fn as_before(world: &World) {
     let ready = world.operator().probe("/readyz").await;
     assert_eq!(ready.as_ref().map(|(status, _)| *status), Some(200), "{ready:?}");
@@ -107,7 +107,7 @@ async fn counted(world: &World, class: &str, status: u16) -> u64 {
 #[tokio::test]
 async fn what_is_no_request_is_refused_with_the_member_that_is_wrong() {
     let world = begin().await;
-    let (api, bodies) = (world.operator().api(), malformed());
+    let (api, bodies) = (world.operator().api(), invalid_bodies());
     for (body, text) in &bodies {
         refused(api, body.as_bytes(), 400, &format!("{DECODE}: {text}")).await;
     }
@@ -159,7 +159,7 @@ async fn what_cannot_be_served_is_refused_with_its_own_status() {
         plain(&http::post(api, path, b"{}").await.unwrap(), 404, "no such path", path);
     }
 
-    // The one says so at once, the other one only when it has come.
+    // A declared length is refused at once, an undeclared one only after it was received.
     plain(&http::send(api, "POST", PATH, LARGEST + 1, b"").await.unwrap(), 413, "request body too large", "declared");
     let large = good.to_string() + &" ".repeat(LARGEST);
     refused(api, large.as_bytes(), 413, "request body too large").await;
@@ -171,18 +171,18 @@ async fn what_cannot_be_served_is_refused_with_its_own_status() {
 }
 
 #[tokio::test]
-async fn nonsense_from_many_at_once_does_not_keep_nova_and_commitments_from_being_served() {
+async fn invalid_requests_from_many_at_once_does_not_keep_nova_and_commitments_from_being_served() {
     let world = begin().await;
     let api = world.operator().api();
-    let bodies = malformed();
+    let bodies = invalid_bodies();
     let all = bodies.iter().cycle().take(200);
-    let nonsense = join_all(all.map(async |(body, _)| http::post(api, PATH, body.as_bytes()).await));
-    let (answers, created) = futures::future::join(nonsense, world.create(&rejectable("calm-1", 1))).await;
+    let invalid_amount = join_all(all.map(async |(body, _)| http::post(api, PATH, body.as_bytes()).await));
+    let (answers, created) = futures::future::join(invalid_amount, world.create(&rejectable("calm-1", 1))).await;
     drop(created);
     let odd: Vec<_> = answers.iter().flatten().filter(|posted| ![400, 503].contains(&posted.status)).collect();
     assert!(odd.is_empty(), "{odd:?}");
     world.accepted("calm-1").await;
-    // Requests whose numbers are as large as can be are requests.
+    // Requests with the largest possible numbers are valid.
     let mut huge = wants("vm-huge", &["node1"]);
     huge["spec"]["nova_object.data"]["num_instances"] = json!(u64::MAX);
     huge["spec"]["nova_object.data"]["flavor"]["nova_object.data"]["memory_mb"] = json!(u64::MAX);

@@ -1,4 +1,4 @@
-//! Several replicas that all answer Nova, of which one decides. Told to the real binary on a real API server.
+//! Several replicas that all answer Nova, of which one decides. Runs the real binary on a real API server.
 
 use std::net::SocketAddr;
 
@@ -50,7 +50,7 @@ async fn published(replicas: &Replicas) -> Option<String> {
     lease.metadata.annotations.unwrap_or_default().get(ADDRESS).cloned()
 }
 
-/// Where the slot of the commitment is, and where it is not.
+/// The host of the slot of the commitment, and the other one.
 async fn here_and_there(replicas: &Replicas, uuid: &str) -> [String; 2] {
     let here = replicas.world.now().await.hosts_of(uuid)[0].clone();
     let there = if here == "node1" { "node2" } else { "node1" };
@@ -78,14 +78,15 @@ async fn a_follower_answers_questions_itself_and_passes_requests_on_to_the_leade
     assert_eq!(replicas.writers(), [leader], "the follower writes nothing");
     assert_eq!(replicas.changes_by(follower).iter().filter(|write| write.resource.starts_with("res")).count(), 0);
 
-    // What one of them was given, none of them gives again: three slots of room are left, and two are asked for here.
+    // Capacity that one replica has given is not given again by another: capacity for three slots is left, and two are
+    // requested here.
     for (name, vm) in [(follower, "vm-2"), (leader, "vm-3"), (follower, "vm-4")] {
         assert_eq!(ask(api(&replicas, name), &request(vm)).await.len().min(1), 1, "{vm}");
     }
     for name in TWO {
         assert_eq!(ask(api(&replicas, name), &request("vm-5")).await, [""; 0], "{name}");
     }
-    // Refusals come back as the leader says them.
+    // Refusals of the leader are forwarded unchanged.
     let mut wrong = request("vm-6");
     wrong["pipeline"] = "kvm-nothing".into();
     let posted = post(api(&replicas, follower), &wrong).await;
@@ -112,7 +113,7 @@ async fn after_the_death_of_the_leader_requests_are_put_off_until_the_next_one_l
     assert_eq!(posted.status, 503, "{posted:?}");
     assert!(posted.header("retry-after").is_some_and(|seconds| ["1", "2"].contains(&seconds)), "{posted:?}");
     assert!(posted.body.ends_with("try again\n"), "{posted:?}");
-    assert_eq!(ask(follower, &only_asks(request("vm-2"))).await.len(), 2, "whoever only asks is answered");
+    assert_eq!(ask(follower, &only_asks(request("vm-2"))).await.len(), 2, "a request without a booking is answered");
 
     let answered = replicas
         .until("the next one decides", async |_| {
@@ -128,7 +129,7 @@ async fn after_the_death_of_the_leader_requests_are_put_off_until_the_next_one_l
     replicas.end(new).await;
 }
 
-/// A lease that somebody else holds, who may say where it answers.
+/// A lease that another process holds, with or without its address.
 fn held_by_another(address: Option<&str>) -> Value {
     json!({
         "metadata": { "name": LEASE, "annotations": address.map(|address| json!({ ADDRESS: address })) },
@@ -140,7 +141,7 @@ fn held_by_another(address: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn a_replica_that_cannot_reach_a_leader_says_so_and_never_asks_itself() {
+async fn a_replica_that_cannot_reach_a_leader_reports_it_and_never_asks_itself() {
     let world = World::without_operator().await;
     world.create(&host("node1", 2)).await;
     let mut replicas = Replicas::none(world).await;
@@ -158,25 +159,29 @@ async fn a_replica_that_cannot_reach_a_leader_says_so_and_never_asks_itself() {
         (Some("file:///etc/passwd"), "the leader cannot be reached: "),
         (Some("http://"), "the leader cannot be reached: "),
         (Some("not an address"), "the leader cannot be reached: "),
-        (Some(itself.as_str()), "this replica does not lead any more; try again"),
+        (Some(itself.as_str()), "this replica has lost the leadership; try again"),
     ] {
         let change = Patch::Merge(held_by_another(address));
         replicas.leases.patch(LEASE, &PatchParams::default(), &change).await.unwrap();
         replicas
-            .until(&format!("with {address:?} it says {text:?}"), async |_| {
+            .until(&format!("with {address:?} the answer has {text:?}"), async |_| {
                 let posted = post(at, &wants("vm-1", &["node1"])).await;
                 assert_eq!(posted.status, 503, "{posted:?}");
                 assert!(posted.header("retry-after").is_some(), "{posted:?}");
                 so(posted.body.starts_with(text), || format!("{posted:?}"))
             })
             .await;
-        assert_eq!(ask(at, &only_asks(wants("vm-1", &["node1"]))).await, ["node1"], "it answers questions");
+        assert_eq!(
+            ask(at, &only_asks(wants("vm-1", &["node1"]))).await,
+            ["node1"],
+            "the follower answers requests without a booking"
+        );
     }
     assert_eq!(replicas.get(name).probe("/readyz").await.map(|(status, _)| status), Some(200));
     let questions = runs(&replicas, name).await;
-    assert!(questions < 20, "{questions} runs: it has asked itself");
+    assert!(questions < 20, "{questions} runs: the replica has asked itself");
     replicas.leader_is(name).await;
-    // It has the lease before it has read everything anew.
+    // It gets the lease before it has read everything again.
     replicas
         .until("it decides", async |_| {
             let posted = post(at, &wants("vm-1", &["node1"])).await;

@@ -1,5 +1,5 @@
-//! The commands of `docs/operations.md` do what the page says: each block that is marked with `try=<scene>` runs on a real
-//! API server beside a running operator, and what they bring about is checked.
+//! The commands of `docs/operations.md` do what the page says: each block that is marked with `try=<scene>` runs on a
+//! real API server beside a running operator, and the result is checked.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use kube::ResourceExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::support::objects::{self, host, patient, rejectable, slot_name};
+use crate::support::objects::{self, host, non_rejectable, rejectable, slot_name};
 use crate::support::seen::{Seen, ready};
 use crate::support::waiting::so;
 use crate::support::world::World;
@@ -38,7 +38,7 @@ fn scenes() -> BTreeMap<&'static str, Vec<Block>> {
     scenes
 }
 
-/// A shell with kubectl, the binary, and the rights of an administrator, in the folder of the repository.
+/// A shell with kubectl, the binary, and the rights of an administrator, in the directory of the repository.
 struct Shell {
     folder: tempfile::TempDir,
     kubeconfig: String,
@@ -49,7 +49,7 @@ impl Shell {
         let folder = tempfile::tempdir().unwrap();
         symlink(control_plane.kubectl(), folder.path().join("kubectl")).unwrap();
         symlink(env!("CARGO_BIN_EXE_berth"), folder.path().join("berth")).unwrap();
-        // Commands write where they are; they must not write into the repository.
+        // Commands write into their working directory, which must not be the repository.
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config"), folder.path().join("config")).unwrap();
         Self { folder, kubeconfig: control_plane.kubeconfig().display().to_string() }
     }
@@ -66,19 +66,19 @@ impl Shell {
         let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let ended = timeout(crate::support::waiting::WITHIN, child.wait_with_output()).await.unwrap().unwrap();
         let (out, err) = (String::from_utf8(ended.stdout).unwrap(), String::from_utf8(ended.stderr).unwrap());
-        assert!(ended.status.success(), "{commands}\nended with {}\n{out}{err}", ended.status);
+        assert!(ended.status.success(), "{commands}\nexited with {}\n{out}{err}", ended.status);
         out
     }
 }
 
-/// Runs the blocks of a scene; what is shown below a block is what it printed, up to blanks.
+/// Runs the blocks of a scene; the text that is shown below a block must be its output, except for blanks.
 async fn play(shell: &Shell, blocks: Vec<Block>) -> String {
     let mut all = String::new();
     for block in blocks {
         let out = shell.run(block.commands).await;
         if let Some(shown) = block.shown {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            assert_eq!(words(&out), words(shown), "{}\nprinted\n{out}and not\n{shown}", block.commands);
+            assert_eq!(words(&out), words(shown), "{}\nprinted\n{out}instead of\n{shown}", block.commands);
         }
         all += &out;
     }
@@ -88,13 +88,13 @@ async fn play(shell: &Shell, blocks: Vec<Block>) -> String {
 /// The example of the page: `web-01` is served, `db-001` waits, `lab-01` was rejected.
 async fn example() -> World {
     let world = World::with_hosts(&[host("node1", 2), host("node2", 1)]).await;
-    world.create(&patient("web-01", 2)).await;
-    // Which host is better nobody promises; the page wants the larger one to be full.
+    world.create(&non_rejectable("web-01", 2)).await;
+    // The choice between the hosts is not specified; the page needs the larger one to be full.
     world.accepted("web-01").await;
-    world.create(&patient("db-001", 2)).await;
-    world.says("db-001", "Reserving", "insufficient capacity: 1/2").await;
+    world.create(&non_rejectable("db-001", 2)).await;
+    world.reported("db-001", "Reserving", "insufficient capacity: 1/2").await;
     world.create(&rejectable("lab-01", 1)).await;
-    world.says("lab-01", "Rejected", "insufficient capacity: 0/1").await;
+    world.reported("lab-01", "Rejected", "insufficient capacity: 0/1").await;
     world.rest().await;
     world
 }
@@ -103,13 +103,12 @@ fn reason<'s>(seen: &'s Seen, uuid: &str) -> &'s str {
     seen.commitment(uuid).and_then(ready).map_or("", |ready| &ready.reason)
 }
 
-/// Name and host of every slot.
 fn slots(seen: &Seen) -> Vec<(String, Option<String>)> {
     seen.slots().map(|slot| (slot.name_any(), slot.spec.target_host.clone())).collect()
 }
 
 #[tokio::test]
-async fn the_commands_of_the_page_do_what_it_says() {
+async fn the_commands_of_the_page_do_what_it_reports() {
     let mut scenes = scenes();
     let mut world = example().await;
     let shell = Shell::open(world.control_plane());
@@ -118,10 +117,10 @@ async fn the_commands_of_the_page_do_what_it_says() {
     reading(&shell, &world, &mut take).await;
     waiting_and_rejected(&shell, &world, &mut take).await;
     hosts(&shell, &world, &mut take).await;
-    frozen(&shell, &world, &mut take).await;
+    paused(&shell, &world, &mut take).await;
     orphans(&shell, &world, &mut take).await;
-    assert_eq!(play(&shell, take("braked")).await.lines().count(), 1, "only the heading");
-    play(&shell, take("brake")).await;
+    assert_eq!(play(&shell, take("disruption-limited")).await.lines().count(), 1, "only the heading");
+    play(&shell, take("confirm-disruption")).await;
     shell.file("config.json", "{}");
     let text = play(&shell, take("taking-over")).await;
     assert!(
@@ -132,16 +131,16 @@ async fn the_commands_of_the_page_do_what_it_says() {
     let seen = world.rest().await;
     assert_eq!(seen.commitment("web-01").unwrap().annotations()[labels::FORGET_CLUSTER], "eu-test-1b");
     play(&shell, take("upgrade")).await;
-    let looks = world.operator().looks().await;
-    play(&shell, take("again")).await;
+    let reconciliations = world.operator().reconciliations().await;
+    play(&shell, take("reconcile-all")).await;
     world
-        .until_told("everything was looked at again", async |world, seen| {
-            let more = world.operator().looks().await - looks;
-            so(more >= seen.commitments.len() as u64, || format!("{more} looks"))
+        .until_reported("everything was reconciled again", async |world, seen| {
+            let more = world.operator().reconciliations().await - reconciliations;
+            so(more >= seen.commitments.len() as u64, || format!("{more} reconciliations"))
         })
         .await;
     backup(&shell, &mut world, &mut take).await;
-    assert!(scenes.is_empty(), "nobody tries {:?}", scenes.keys());
+    assert!(scenes.is_empty(), "no test runs {:?}", scenes.keys());
     world.end().await;
 }
 
@@ -161,12 +160,12 @@ async fn reading(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Ve
     }
     play(shell, take("messages")).await;
     play(shell, take("waiting")).await;
-    // An event is published after the status that it tells of.
+    // An event is published after the status that it is about.
     let events = take("events");
     let lines = crate::support::waiting::until(async || {
         let text = shell.run(events[0].commands).await;
-        let told = text.contains("Rejected") && text.contains("Accepted");
-        if told { Ok(text) } else { Err(text) }
+        let reported = text.contains("Rejected") && text.contains("Accepted");
+        if reported { Ok(text) } else { Err(text) }
     });
     assert!(lines.await.unwrap().contains("commitment-lab-01"));
     assert_eq!(world.now().await.versions(), before, "reading changes nothing");
@@ -177,7 +176,7 @@ async fn waiting_and_rejected(shell: &Shell, world: &World, take: &mut impl FnMu
     assert!(text.contains("No host: 2 hosts; capacity 2"), "{text}");
     assert_eq!(world.accepted("db-001").await.slots_of("db-001").len(), 1);
     play(shell, take("rejected")).await;
-    world.says("lab-01", "Reserving", "insufficient capacity: 0/1").await;
+    world.reported("lab-01", "Reserving", "insufficient capacity: 0/1").await;
     world.rest().await;
 }
 
@@ -188,7 +187,7 @@ async fn hosts(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<
     let before = world.rest().await.slot(&name).unwrap().resource_version();
     play(shell, take("drain")).await;
     world
-        .until("the slot was placed anew", |seen| {
+        .until("the slot was placed again", |seen| {
             let slot = seen.slot(&name).ok_or("it is gone")?;
             let placed = slot.spec.target_host.is_some() && slot.resource_version() != before;
             so(placed, || "not yet".to_owned())
@@ -199,21 +198,20 @@ async fn hosts(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<
     assert!(text.contains("Reservations, the largest block first"), "{text}");
 }
 
-async fn frozen(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
-    play(shell, take("freeze")).await;
+async fn paused(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    play(shell, take("pause")).await;
     world
-        .until("it says that it is frozen", |seen| {
+        .until("it reports that it is paused", |seen| {
             let status = seen.commitment("web-01").unwrap().status.clone().unwrap();
-            so(safety::holds(&status.conditions, safety::FROZEN), || "not yet".to_owned())
+            so(safety::holds(&status.conditions, safety::PAUSED), || "not yet".to_owned())
         })
         .await;
     world.respec("web-01", serde_json::json!({ "amount": objects::slots(1) })).await;
-    assert_eq!(world.rest().await.slots_of("web-01").len(), 2, "it is left exactly as it is");
-    play(shell, take("unfreeze")).await;
+    assert_eq!(world.rest().await.slots_of("web-01").len(), 2, "the object is unchanged");
+    play(shell, take("resume")).await;
     assert_eq!(world.accepted("web-01").await.slots_of("web-01").len(), 1);
 }
 
-/// A slot that somebody else made.
 async fn orphans(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
     let mut slot = testing::slot("lost-01", 0);
     slot.metadata.annotations = None;
@@ -222,7 +220,7 @@ async fn orphans(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Ve
     assert!(world.now().await.slots_of("lost-01").is_empty());
 }
 
-/// Everything is lost while nobody runs, and comes back as it was.
+/// Everything is lost while no operator runs, and comes back as it was.
 async fn backup(shell: &Shell, world: &mut World, take: &mut impl FnMut(&str) -> Vec<Block>) {
     let before = world.rest().await;
     world.stop().await;
@@ -247,10 +245,10 @@ async fn backup(shell: &Shell, world: &mut World, take: &mut impl FnMut(&str) ->
 }
 
 #[tokio::test]
-async fn the_brake_is_lifted_as_the_page_says() {
+async fn the_disruption_limit_is_lifted_as_the_page_reports() {
     let mut scenes = scenes();
     let mut world = World::without_operator().await;
-    world.use_keys(&serde_json::json!({ "brake": { "slots": 1 } }));
+    world.use_keys(&serde_json::json!({ "disruptionLimit": { "slots": 1 } }));
     world.create(&host("node1", 2)).await;
     world.start().await;
     world.create(&rejectable("many-01", 2)).await;
@@ -259,15 +257,15 @@ async fn the_brake_is_lifted_as_the_page_says() {
     world.rest().await;
     world.delete::<Hypervisor>("node1").await;
     let shell = Shell::open(world.control_plane());
-    let listed = scenes.remove("braked").unwrap();
+    let listed = scenes.remove("disruption-limited").unwrap();
     let slots = crate::support::waiting::until(async || {
         let text = shell.run(listed[0].commands).await;
         let all = [0, 1].map(|number| slot_name("many-01", number)).iter().all(|slot| text.contains(slot));
         if all && text.contains(safety::HOST_MISSING) { Ok(()) } else { Err(text) }
     });
     slots.await.unwrap();
-    assert_eq!(world.now().await.hosts_of("many-01"), ["node1"; 2], "what is held back stays as it is");
-    let mut lift = scenes.remove("brake").unwrap();
+    assert_eq!(world.now().await.hosts_of("many-01"), ["node1"; 2], "held-back slots stay as they are");
+    let mut lift = scenes.remove("confirm-disruption").unwrap();
     let unconfirmed = lift.pop().unwrap();
     play(&shell, lift).await;
     world

@@ -1,12 +1,12 @@
-//! The operator dies, is stopped, or loses its API server in the middle of its work; told to the real binary on a real
+//! The operator crashes, is stopped, or loses its API server in the middle of its work. Runs the real binary on a real
 //! API server.
 
 use berth_crds::{Reservation, names};
 use serde_json::json;
 
 use crate::support::crowd::Crowd;
-use crate::support::laws;
-use crate::support::objects::{host, patient};
+use crate::support::invariants;
+use crate::support::objects::{host, non_rejectable};
 use crate::support::waiting::so;
 use crate::support::world::World;
 
@@ -29,12 +29,12 @@ async fn all_accepted(world: &World) {
 }
 
 #[tokio::test]
-async fn a_killed_operator_leaves_a_lawful_world_and_its_successor_finishes_the_work() {
+async fn a_killed_operator_leaves_a_sound_world_and_its_successor_finishes_the_work() {
     let mut world = World::without_operator().await;
     crowd(&world).await;
     half_way(&mut world).await;
     world.kill();
-    assert_eq!(laws::broken_always(&world.now().await), [""; 0], "{}", world.report().await);
+    assert_eq!(invariants::broken_always(&world.now().await), [""; 0], "{}", world.report().await);
     world.start().await;
     all_accepted(&world).await;
     world.end().await;
@@ -46,7 +46,7 @@ async fn an_operator_that_is_stopped_in_the_middle_ends_in_time_and_leaves_nothi
     crowd(&world).await;
     half_way(&mut world).await;
     world.stop().await;
-    assert_eq!(laws::broken_always(&world.now().await), [""; 0]);
+    assert_eq!(invariants::broken_always(&world.now().await), [""; 0]);
     world.start().await;
     all_accepted(&world).await;
     world.end().await;
@@ -59,10 +59,10 @@ async fn an_outage_of_the_api_server_in_the_middle_is_waited_out() {
     half_way(&mut world).await;
     world.control_plane().stop_api_server().await.unwrap();
     let alive = world.operator().probe("/healthz").await.map(|(status, _)| status);
-    assert_eq!(alive, Some(200), "an outage of the API server is no reason to kill the operator");
+    assert_eq!(alive, Some(200), "an outage of the API server must not fail the liveness probe");
     world.control_plane().restart_api_server().await.unwrap();
     all_accepted(&world).await;
-    // An outage is told by a few lines, however many objects were being written.
+    // An outage causes a few log lines, however many objects were being written.
     let (log, few) = (world.operator().log(), 100 + CROWD.commitments);
     assert!(log.lines().count() < few, "{} lines:\n{log}", log.lines().count());
     world.end().await;
@@ -72,7 +72,7 @@ async fn an_outage_of_the_api_server_in_the_middle_is_waited_out() {
 async fn deletion_finishes_after_an_outage() {
     let mut world = World::begin().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("outage-1", 4)).await;
+    world.create(&non_rejectable("outage-1", 4)).await;
     world.accepted("outage-1").await;
     world.rest().await;
     world.control_plane().stop_api_server().await.unwrap();
@@ -86,7 +86,7 @@ async fn deletion_finishes_after_an_outage() {
 async fn sigterm_ends_the_operator_in_time_while_the_api_server_is_away() {
     let mut world = World::begin().await;
     world.create(&host("node1", 4)).await;
-    world.create(&patient("away-1", 2)).await;
+    world.create(&non_rejectable("away-1", 2)).await;
     world.accepted("away-1").await;
     world.respec("away-1", json!({ "amount": "1920Gi" })).await;
     world.control_plane().stop_api_server().await.unwrap();
@@ -98,11 +98,11 @@ async fn sigterm_ends_the_operator_in_time_while_the_api_server_is_away() {
 }
 
 #[tokio::test]
-async fn what_was_deleted_while_nobody_looked_is_noticed_at_the_next_start() {
+async fn what_was_deleted_while_no_operator_ran_is_noticed_at_the_next_start() {
     let mut world = World::begin().await;
     world.create(&host("node1", 4)).await;
     for uuid in ["stays-1", "goes-1"] {
-        world.create(&patient(uuid, 2)).await;
+        world.create(&non_rejectable(uuid, 2)).await;
         world.accepted(uuid).await;
     }
     world.stop().await;

@@ -1,4 +1,4 @@
-//! Hosts that shrink under their slots, told to the real binary on a real API server.
+//! Hosts that shrink under their slots. Runs the real binary on a real API server.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ const GRACE: Duration = Duration::from_secs(3);
 const OVERSUBSCRIBED: &str = "cortex_committed_resource_host_oversubscribed";
 const EVICTED: &str = "cortex_committed_resource_host_oversubscribed_evicted_reservations_total";
 
-/// A host without a condition Ready is not looked at.
+/// A host without a Ready condition is not checked.
 fn ready(mut host: Hypervisor) -> Hypervisor {
     let condition = conditions::ready_condition(conditions::Status::True, "ready", "", None, Timestamp::now());
     host.status.get_or_insert_default().conditions = vec![condition];
     host
 }
 
-/// Two slots fill `node1`, which then has room for one, and slots may leave such hosts.
+/// Two slots fill `node1`, which then has capacity for one, and slots may leave such hosts.
 async fn shrunk(uuid: &str) -> World {
     let mut world = World::without_operator().await;
     world.use_keys(&json!({ "committedResourceReservationController": {
@@ -51,7 +51,7 @@ async fn series(world: &World) -> Vec<String> {
 async fn an_empty_slot_leaves_a_host_that_has_shrunk_after_the_grace_and_finds_another() {
     let world = shrunk("shrink-1").await;
     world.create(&ready(host("node2", 1))).await;
-    let began = Instant::now();
+    let started_at = Instant::now();
     shrink(&world).await;
     world.until_metric(OVERSUBSCRIBED, &["host=\"node1\"", "resource=\"cpu\""], SLOT_CORES).await;
     world.until_metric(OVERSUBSCRIBED, &["az=\"eu-test-1a\"", "resource=\"memory\""], 480 << 30).await;
@@ -62,9 +62,9 @@ async fn an_empty_slot_leaves_a_host_that_has_shrunk_after_the_grace_and_finds_a
             so(hosts == ["node1", "node2"], || format!("{hosts:?}"))
         })
         .await;
-    assert!(began.elapsed() >= GRACE, "moved after {:?}", began.elapsed());
+    assert!(started_at.elapsed() >= GRACE, "moved after {:?}", started_at.elapsed());
     world.accepted("shrink-1").await;
-    assert_eq!(series(&world).await, [""; 0], "gone with the excess");
+    assert_eq!(series(&world).await, [""; 0], "the condition goes with the excess");
     let metrics = world.operator().metrics().await;
     assert_eq!(http::sum(&metrics, EVICTED, &["az=\"eu-test-1a\""]), 1);
     assert_eq!(http::sum(&metrics, "berth_slots_revoked_total", &["oversubscribed"]), 1);
@@ -73,12 +73,12 @@ async fn an_empty_slot_leaves_a_host_that_has_shrunk_after_the_grace_and_finds_a
 }
 
 #[tokio::test]
-async fn section_15_no_13_a_commitment_that_loses_a_slot_to_an_eviction_is_not_rejected() {
+async fn a_commitment_that_loses_a_slot_to_an_eviction_is_not_rejected() {
     let world = shrunk("shrink-2").await;
     shrink(&world).await;
-    // U12: acceptance sticks, although it may be rejected.
+    // An accepted commitment stays accepted, although it allows rejection.
     let text = "insufficient capacity: 1/2 reservation slots could be placed";
-    let seen = world.says("shrink-2", "Reserving", text).await;
+    let seen = world.reported("shrink-2", "Reserving", text).await;
     assert!(seen.commitment("shrink-2").unwrap().status.as_ref().unwrap().accepted_spec.is_some());
     assert_eq!(seen.hosts_of("shrink-2"), ["node1"]);
     world.create(&ready(host("node2", 1))).await;

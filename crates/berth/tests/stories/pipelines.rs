@@ -1,4 +1,4 @@
-//! Pipeline objects, good and bad, and requests that name them. Told to the real binary on a real API server.
+//! Valid and invalid Pipeline objects, and requests that name them. Runs the real binary on a real API server.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn steps(names: &[&str]) -> Value {
 
 const FILTERS: [&str; 3] = ["filter_status_conditions", "filter_correct_az", "filter_has_enough_capacity"];
 
-/// Full hosts first: the opposite of what is compiled in.
+/// Full hosts first: the opposite of the compiled-in pipeline.
 fn fill_up(name: &str) -> Value {
     let memory = json!([{ "key": "resourceWeights", "floatMapValue": { "memory": 1.0 } }]);
     object(name, &steps(&FILTERS), &json!([{ "name": "kvm_binpack", "params": memory, "multiplier": 1.0 }]))
@@ -74,21 +74,21 @@ async fn gets(world: &World, pipeline: &str, status: u16, body: &str) {
     }
 }
 
-/// Waits until the conditions Ready, `AllStepsReady` and `AllStepsIndexed` are these; an empty text is no condition.
-async fn says(world: &World, name: &str, expected: [(&str, &str); 3]) {
+/// Waits until the conditions Ready, `AllStepsReady` and `AllStepsIndexed` are these; an empty text means no condition.
+async fn reported(world: &World, name: &str, expected: [(&str, &str); 3]) {
     let pipelines = world.api::<Pipeline>();
     let types = [conditions::READY, conditions::pipeline::ALL_STEPS_READY, conditions::pipeline::ALL_STEPS_INDEXED];
-    let told = until(async || {
+    let reported = until(async || {
         let object = pipelines.get(name).await.map_err(|error| error.to_string())?;
-        let said = object.status.unwrap_or_default().conditions;
+        let reported = object.status.unwrap_or_default().conditions;
         for (type_, (status, message)) in types.iter().zip(expected) {
-            let found = said.iter().find(|condition| condition.type_ == *type_);
+            let found = reported.iter().find(|condition| condition.type_ == *type_);
             let found = found.map_or(("", ""), |found| (found.status.as_str(), found.message.as_str()));
             so(found.0 == status && found.1.starts_with(message), || format!("{type_} is {found:?}"))?;
         }
         Ok::<_, String>(())
     });
-    told.await.unwrap_or_else(|bad| panic!("{name}: {bad}\n{}", world.operator().end_of_log()));
+    reported.await.unwrap_or_else(|bad| panic!("{name}: {bad}\n{}", world.operator().end_of_log()));
 }
 
 /// The columns of `kubectl get pipelines` for an object: domain, type, steps ready, steps known, ready.
@@ -114,9 +114,9 @@ async fn an_object_replaces_the_pipeline_of_its_name_until_it_is_deleted() {
     answers(&world, GENERAL, ["node2", "node1"]).await;
     world.create_raw::<Pipeline>(fill_up(GENERAL)).await.unwrap();
     answers(&world, GENERAL, ["node1", "node2"]).await;
-    // Nova names none.
+    // Nova names no pipeline.
     assert_eq!(ask(world.operator().api(), &only_asks(wants("vm-1", &["node1", "node2"]))).await, ["node1", "node2"]);
-    says(&world, GENERAL, [READY, STEPS_READY, STEPS_KNOWN]).await;
+    reported(&world, GENERAL, [READY, STEPS_READY, STEPS_KNOWN]).await;
     assert_eq!(columns(&world, GENERAL).await, ["nova", "filter-weigher", "True", "True", "True"]);
 
     let less = json!({ "spec": { "weighers": [{ "name": "kvm_binpack", "multiplier": -1.0,
@@ -132,7 +132,7 @@ async fn an_object_replaces_the_pipeline_of_its_name_until_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn unknown_steps_and_wrong_weighers_are_told_and_left_out() {
+async fn unknown_steps_and_wrong_weighers_are_reported_and_left_out() {
     let world = begin().await;
     let mut object = fill_up(OWN);
     object["spec"]["filters"].as_array_mut().unwrap().push(json!({ "name": "filter_of_tomorrow" }));
@@ -146,16 +146,16 @@ async fn unknown_steps_and_wrong_weighers_are_told_and_left_out() {
     answers(&world, OWN, ["node1", "node2"]).await;
     let unknown = "pipeline contains 2 unknown steps: [filter_of_tomorrow weigher_of_tomorrow]";
     let weigher = "1 weighers failed to initialize: map[kvm_prefer_smaller_hosts:failed to initialize weigher: ";
-    says(&world, OWN, [READY, ("False", weigher), ("False", unknown)]).await;
+    reported(&world, OWN, [READY, ("False", weigher), ("False", unknown)]).await;
     assert_eq!(columns(&world, OWN).await, ["nova", "filter-weigher", "False", "False", "True"]);
     world.edit::<Pipeline>(OWN, json!({ "spec": fill_up(OWN)["spec"] })).await;
-    says(&world, OWN, [READY, STEPS_READY, STEPS_KNOWN]).await;
+    reported(&world, OWN, [READY, STEPS_READY, STEPS_KNOWN]).await;
     ready(&world).await;
     world.end().await;
 }
 
 #[tokio::test]
-async fn a_pipeline_that_cannot_be_used_is_told_and_not_replaced_by_a_guess() {
+async fn a_pipeline_that_cannot_be_used_is_reported_and_not_replaced_by_a_guess() {
     let world = begin().await;
     let option = json!([{ "key": "lockReserved", "stringValue": "yes" }]);
     let wrong_option = json!([{ "name": "filter_has_enough_capacity", "params": option }]);
@@ -165,7 +165,7 @@ async fn a_pipeline_that_cannot_be_used_is_told_and_not_replaced_by_a_guess() {
     for (name, filters, steps_say) in [(GENERAL, wrong_option, wrong_filter), (OWN, twice, twice_said)] {
         world.create_raw::<Pipeline>(object(name, &filters, &json!([]))).await.unwrap();
         cannot_be_used(&world, name).await;
-        says(&world, name, [NOT_READY, ("False", steps_say), ("", "")]).await;
+        reported(&world, name, [NOT_READY, ("False", steps_say), ("", "")]).await;
         assert_eq!(columns(&world, name).await, ["nova", "filter-weigher", "False", "False"]);
     }
     let text = until(async || {
@@ -173,10 +173,10 @@ async fn a_pipeline_that_cannot_be_used_is_told_and_not_replaced_by_a_guess() {
         so(text.contains(GENERAL) && text.contains(OWN), || text)
     });
     text.await.unwrap();
-    // Both ways out: correct it, or delete it.
+    // Both ways to fix it: correct it, or delete it.
     world.edit::<Pipeline>(OWN, json!({ "spec": fill_up(OWN)["spec"] })).await;
     answers(&world, OWN, ["node1", "node2"]).await;
-    says(&world, OWN, [READY, STEPS_READY, STEPS_KNOWN]).await;
+    reported(&world, OWN, [READY, STEPS_READY, STEPS_KNOWN]).await;
     world.delete::<Pipeline>(GENERAL).await;
     answers(&world, GENERAL, ["node2", "node1"]).await;
     world.end().await;
@@ -188,13 +188,13 @@ async fn commitments_wait_for_a_pipeline_that_cannot_be_used_and_get_slots_soon_
     world.create_raw::<Pipeline>(object(GENERAL, &steps(&["filter_correct_az"; 2]), &json!([]))).await.unwrap();
     cannot_be_used(&world, GENERAL).await;
     world.create(&rejectable("waits-1", 1)).await;
-    world.says("waits-1", "Reserving", "").await;
+    world.reported("waits-1", "Reserving", "").await;
     world.rest().await;
-    let began = Instant::now();
+    let started_at = Instant::now();
     world.delete::<Pipeline>(GENERAL).await;
     assert_eq!(world.accepted("waits-1").await.hosts_of("waits-1"), ["node2"]);
-    // The first retry comes after 30 s, and later ones much later: it was woken.
-    assert!(began.elapsed() < Duration::from_secs(15), "it took {:?}", began.elapsed());
+    // The first retry comes after 30 s, and later ones much later: the change has enqueued it.
+    assert!(started_at.elapsed() < Duration::from_secs(15), "it took {:?}", started_at.elapsed());
     world.end().await;
 }
 
@@ -205,11 +205,11 @@ async fn only_objects_count_if_that_is_configured() {
     world.use_keys(&json!({ "scheduler": { "pipelines": "crd" } }));
     world.start().await;
     cannot_be_used(&world, GENERAL).await;
-    let told = until(async || {
+    let reported = until(async || {
         let text = ready(&world).await;
         so(text.contains("there is no Pipeline of Nova: create one"), || text)
     });
-    told.await.unwrap();
+    reported.await.unwrap();
     world.create_raw::<Pipeline>(fill_up(GENERAL)).await.unwrap();
     answers(&world, GENERAL, ["node1", "node2"]).await;
     cannot_be_used(&world, "kvm-hana-bin-packing").await;
@@ -223,9 +223,9 @@ async fn objects_of_others_are_left_alone() {
     manila["spec"]["schedulingDomain"] = json!("manila");
     world.create_raw::<Pipeline>(manila).await.unwrap();
     world.create_raw::<Pipeline>(fill_up(OWN)).await.unwrap();
-    says(&world, OWN, [READY, STEPS_READY, STEPS_KNOWN]).await;
+    reported(&world, OWN, [READY, STEPS_READY, STEPS_KNOWN]).await;
     cannot_be_used(&world, "manila-own").await;
-    says(&world, "manila-own", [("", ""); 3]).await;
+    reported(&world, "manila-own", [("", ""); 3]).await;
     world.end().await;
 }
 
@@ -240,7 +240,7 @@ async fn the_kind_goes_and_comes_back() {
     world.install_all().await;
     world.create_raw::<Pipeline>(fill_up(GENERAL)).await.unwrap();
     answers(&world, GENERAL, ["node1", "node2"]).await;
-    says(&world, GENERAL, [READY, STEPS_READY, STEPS_KNOWN]).await;
+    reported(&world, GENERAL, [READY, STEPS_READY, STEPS_KNOWN]).await;
     ready(&world).await;
     world.end().await;
 }

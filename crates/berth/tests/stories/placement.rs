@@ -1,5 +1,5 @@
-//! `berth placement` as a process: it serves without any setting but its ports, keeps what it has answered over a kill, lets
-//! nobody else at its file, ends when it is told to, and is compared and copied while it runs.
+//! `berth placement` as a process: it serves with only its ports configured, keeps what it has acknowledged when it is
+//! killed, locks its file, stops on SIGTERM, and can be compared and copied while it runs.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::command::berth;
 use crate::support::http::{get, send};
 use crate::support::waiting::{so, until};
 
-/// A server in a folder of its own.
+/// A server in its own directory.
 pub struct Placement {
     folder: TempDir,
     pub api: SocketAddr,
@@ -40,7 +40,7 @@ impl Placement {
         Self::begin_with(None).await
     }
 
-    /// On this database; without one on the file that is the default.
+    /// Starts it on this database, or on the default file.
     pub async fn begin_with(database: Option<String>) -> Self {
         let (folder, api, side) = (tempfile::tempdir().unwrap(), free(), free());
         let process = start(folder.path(), api, side, database.as_ref());
@@ -49,7 +49,7 @@ impl Placement {
         placement
     }
 
-    /// Kills it, as if the machine had lost it, and starts it again.
+    /// Kills it, as a machine failure would, and starts it again.
     pub async fn kill_and_start(&mut self) {
         self.process.kill().await.unwrap();
         self.process = start(self.folder.path(), self.api, self.side, self.database.as_ref());
@@ -65,7 +65,7 @@ impl Placement {
 
     async fn create(&self, name: &str) -> u16 {
         let body = format!("{{\"name\": \"{name}\"}}");
-        // The rest of the first line becomes a header that nobody reads.
+        // The rest of the first line becomes an unused header.
         let path = "/resource_providers HTTP/1.1\r\nContent-Type: application/json\r\nX-Rest:";
         send(self.api, "POST", path, body.len(), body.as_bytes()).await.unwrap().status
     }
@@ -98,7 +98,7 @@ async fn what_was_answered_survives_a_kill_and_the_file_has_one_owner() {
 }
 
 #[tokio::test]
-async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_told_to() {
+async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_reported_to() {
     let mut placement = Placement::begin().await;
     assert_eq!(placement.create("first").await, 201);
     let side = format!("--metrics-listen={}", placement.side);
@@ -124,7 +124,7 @@ async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_served_is_said_at_once() {
+async fn what_cannot_be_served_is_reported_at_once() {
     let refused = async |arguments: &[&str], text: &str| {
         let all = [&["placement", "--listen=127.0.0.1:0", "--metrics-listen=0"], arguments].concat();
         let ended = berth(&all, "").await;

@@ -1,6 +1,6 @@
-//! Claims from many clients at servers that are killed all the time, one on SQLite, three on PostgreSQL, and at servers whose
-//! database goes away. Whatever was answered stands, what was not answered is done or not, nothing is over-booked, and model
-//! and database agree.
+//! Claims of many clients on servers that are killed all the time, one on SQLite and three on PostgreSQL, and on
+//! servers whose database goes away. Acknowledged requests are kept, an unanswered request is done or not, nothing is
+//! over-booked, and model and database agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ use crate::support::http::{Posted, get, send_and_wait};
 use crate::support::waiting::{so, until};
 
 const HOSTS: usize = 4;
-const ROOM: u64 = 12;
+const FREE: u64 = 12;
 const CLIENTS: usize = 6;
 const KILLS: usize = 8;
-/// A request has 30 s; here is a little for the machine.
+/// A request has 30 s; the rest is for the machine.
 const DEADLINE: Duration = Duration::from_secs(33);
 
 fn host(number: usize) -> String {
@@ -31,20 +31,20 @@ fn consumer(client: usize, number: usize) -> String {
     format!("00000000-0000-4000-9000-{client:06}{number:06}")
 }
 
-/// A request with a JSON body of a microversion that needs no generations.
+/// A request with a JSON body in a microversion without generations.
 async fn request(at: SocketAddr, method: &str, path: &str, body: &Value) -> Option<Posted> {
     let body = body.to_string();
-    // The rest of the first line becomes a header that nobody reads.
+    // The rest of the first line becomes an unused header.
     let path = format!(
         "{path} HTTP/1.1\r\nOpenStack-API-Version: placement 1.12\r\nContent-Type: application/json\r\nX-Rest:"
     );
-    let begun = Instant::now();
+    let started = Instant::now();
     let answer = send_and_wait(at, method, &path, body.len(), body.as_bytes()).await;
-    assert!(begun.elapsed() < DEADLINE, "{method} {path}: {answer:?} after {:?}", begun.elapsed());
+    assert!(started.elapsed() < DEADLINE, "{method} {path}: {answer:?} after {:?}", started.elapsed());
     answer
 }
 
-/// The same until somebody answers for good; with every answer it is known whether it was done.
+/// Repeats the request until there is a definite answer, which tells whether it was done.
 async fn surely(at: SocketAddr, method: &str, path: &str, body: &Value) -> u16 {
     loop {
         match request(at, method, path, body).await {
@@ -58,16 +58,16 @@ async fn make_hosts(at: SocketAddr) {
     for number in 0..HOSTS {
         let new = json!({ "name": format!("host-{number}"), "uuid": host(number) });
         assert_eq!(surely(at, "POST", "/resource_providers", &new).await, 201);
-        let inventory = json!({ "resource_class": "VCPU", "total": ROOM });
+        let inventory = json!({ "resource_class": "VCPU", "total": FREE });
         let path = format!("/resource_providers/{}/inventories", host(number));
         assert_eq!(surely(at, "POST", &path, &inventory).await, 201);
     }
 }
 
-/// What a consumer may have: a host and an amount, or nothing.
+/// The claim of a consumer: a host and an amount, or nothing.
 type Held = Option<(String, u64)>;
 
-/// What the consumers of one client may have afterwards: one thing each if everything was answered.
+/// The possible claims of the consumers of one client: exactly one each if everything was answered.
 async fn claim(client: usize, servers: Vec<SocketAddr>, over: Arc<AtomicBool>) -> BTreeMap<String, BTreeSet<Held>> {
     let mut held: BTreeMap<String, BTreeSet<Held>> = BTreeMap::new();
     for number in (0..).take_while(|_| !over.load(Ordering::Relaxed)) {
@@ -87,7 +87,7 @@ async fn claim(client: usize, servers: Vec<SocketAddr>, over: Arc<AtomicBool>) -
         let new = (!deletes).then_some((at, amount));
         match answer.map(|answer| (answer.status, answer.body)) {
             Some((204, _)) => *may = BTreeSet::from([new]),
-            // Refused: nothing has changed, and for a deletion there was nothing.
+            // Refused: nothing has changed, and a deletion found nothing.
             Some((404, _)) => *may = BTreeSet::from([None]),
             Some((409, _)) => {}
             Some((503, _)) | None => {
@@ -109,13 +109,13 @@ async fn has(at: SocketAddr, who: &str) -> Held {
     allocations.iter().next().map(|(host, held)| (host.clone(), held["resources"]["VCPU"].as_u64().unwrap()))
 }
 
-async fn judge(servers: &[Placement], held: BTreeMap<String, BTreeSet<Held>>) {
+async fn checker(servers: &[Placement], held: BTreeMap<String, BTreeSet<Held>>) {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for (who, may) in held {
         let mut found = None;
         for server in servers {
             let now = has(server.api, &who).await;
-            assert!(may.contains(&now), "{who} has {now:?}, and may have {may:?}");
+            assert!(may.contains(&now), "{who} has {now:?}, allowed are {may:?}");
             assert!(found.replace(now.clone()).is_none_or(|other| other == now), "{who} differs between servers");
         }
         if let Some((host, amount)) = found.flatten() {
@@ -124,7 +124,7 @@ async fn judge(servers: &[Placement], held: BTreeMap<String, BTreeSet<Held>>) {
     }
     for number in 0..HOSTS {
         let sum = sums.get(&host(number)).copied().unwrap_or(0);
-        assert!(sum <= ROOM, "host {number} has {sum}");
+        assert!(sum <= FREE, "host {number} has {sum}");
         for server in servers {
             let (_, body) = get(server.api, &format!("/resource_providers/{}/usages", host(number))).await.unwrap();
             let body: Value = serde_json::from_str(&body).unwrap();
@@ -137,7 +137,7 @@ async fn judge(servers: &[Placement], held: BTreeMap<String, BTreeSet<Held>>) {
     }
 }
 
-/// Claims until all blows are over, and looks at what is there then.
+/// Claims until all kills are over, and checks the ledger then.
 async fn storm(mut servers: Vec<Placement>, blows: usize, mut blow: impl AsyncFnMut(&mut [Placement], usize)) {
     make_hosts(servers[0].api).await;
     let addresses: Vec<_> = servers.iter().map(|server| server.api).collect();
@@ -156,8 +156,8 @@ async fn storm(mut servers: Vec<Placement>, blows: usize, mut blow: impl AsyncFn
     for server in &servers {
         server.is_ready().await;
     }
-    assert!(held.values().any(|may| may.len() == 1), "nothing was answered");
-    judge(&servers, held).await;
+    assert!(held.values().any(|may| may.len() == 1), "no request was answered");
+    checker(&servers, held).await;
 }
 
 async fn kill_one(servers: &mut [Placement], number: usize) {
@@ -167,11 +167,11 @@ async fn kill_one(servers: &mut [Placement], number: usize) {
 
 async fn on(postgres: &Postgres, servers: usize) -> Vec<Placement> {
     let url = postgres.create("storm").await.unwrap();
-    let mut begun = Vec::new();
+    let mut started = Vec::new();
     for _ in 0..servers {
-        begun.push(Placement::begin_with(Some(url.clone())).await);
+        started.push(Placement::begin_with(Some(url.clone())).await);
     }
-    begun
+    started
 }
 
 #[tokio::test]
@@ -185,14 +185,14 @@ async fn three_servers_on_postgresql_lose_nothing_when_they_are_killed() {
     storm(on(&postgres, 3).await, KILLS, kill_one).await;
 }
 
-/// Waits until all say that they cannot work.
+/// Waits until all servers report that they are not ready.
 async fn are_not_ready(servers: &[Placement]) {
     for server in servers {
-        let told = until(async || {
+        let reported = until(async || {
             let answer = get(server.side, "/readyz").await;
             so(answer.as_ref().is_some_and(|(status, _)| *status == 503), || format!("{answer:?}"))
         });
-        told.await.unwrap();
+        reported.await.unwrap();
         let answer = request(server.api, "GET", "/resource_providers", &Value::Null).await.unwrap();
         assert_eq!((answer.status, answer.header("Retry-After")), (503, Some("1")), "{}", answer.body);
     }

@@ -1,4 +1,4 @@
-//! What clients of OpenStack Placement rely on, as its own suite has it, against the real binary.
+//! The behaviours that clients of OpenStack Placement rely on, from its own test suite, against the real binary.
 
 use std::path::Path;
 use std::thread::available_parallelism;
@@ -19,13 +19,13 @@ async fn report(database: Database) -> Report {
 }
 
 #[tokio::test]
-async fn document_51_section_16_placement_s_own_suite_passes_on_sqlite() {
+async fn placement_s_own_suite_passes_on_sqlite() {
     let report = report(Database::File).await;
     assert!(report.is_good(), "{}{report}", report.failures());
 }
 
 #[tokio::test]
-async fn document_51_section_16_placement_s_own_suite_passes_on_postgresql() {
+async fn placement_s_own_suite_passes_on_postgresql() {
     let report = report(Database::postgres().await.unwrap()).await;
     assert!(report.is_good(), "{}{report}", report.failures());
 }

@@ -1,4 +1,4 @@
-//! Starting the binary: what it prints, what it refuses and how, and when it says that it is ready.
+//! Starting the binary: what it prints, what it refuses and how, and when it reports that it is ready.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,41 +16,40 @@ use crate::support::operator::Operator;
 use crate::support::waiting::until;
 use crate::support::world::client;
 
-/// Far more than a start that is refused takes.
+/// Far more than a refused start takes.
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);
 
-/// How a run ended.
+/// The result of a process.
 #[derive(Debug)]
 struct Ended {
     status: i32,
     stdout: String,
-    /// The lines for the person who started it: those without the log.
-    said: Vec<String>,
-    /// The lines of the log.
+    /// The lines for the user who started it, without the log.
+    reported: Vec<String>,
     log: Vec<String>,
 }
 
 fn berth(arguments: &[&str]) -> Ended {
-    // Into files: nobody reads a pipe while it runs.
+    // Into files: a pipe would not be read while it runs.
     let [out, err] = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
     command.args(arguments).env_remove("KUBECONFIG").env_remove("RUST_LOG").stdin(Stdio::null());
     let mut child = command.stdout(out.reopen().unwrap()).stderr(err.reopen().unwrap()).spawn().unwrap();
-    let began = Instant::now();
+    let started_at = Instant::now();
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status.code(),
-            None if began.elapsed() > REFUSED_WITHIN => break child.kill().map(|()| None).unwrap(),
+            None if started_at.elapsed() > REFUSED_WITHIN => break child.kill().map(|()| None).unwrap(),
             None => std::thread::sleep(Duration::from_millis(10)),
         }
     };
     let text = fs::read_to_string(err.path()).unwrap();
-    let (said, log) = text.lines().map(str::to_owned).partition(|line| line.starts_with("berth: "));
-    let status = status.unwrap_or_else(|| panic!("{arguments:?} did not end by itself:\n{text}"));
-    Ended { status, stdout: fs::read_to_string(out.path()).unwrap(), said, log }
+    let (reported, log) = text.lines().map(str::to_owned).partition(|line| line.starts_with("berth: "));
+    let status = status.unwrap_or_else(|| panic!("{arguments:?} did not exit by itself:\n{text}"));
+    Ended { status, stdout: fs::read_to_string(out.path()).unwrap(), reported, log }
 }
 
-/// The operator, without listeners and with more arguments.
+/// Runs the operator without listeners and with more arguments.
 fn operator(arguments: &[&str]) -> Ended {
     berth(
         &[&["operator", "--api-bind-address=0", "--health-probe-bind-address=0", "--log-format=human"], arguments]
@@ -58,15 +57,15 @@ fn operator(arguments: &[&str]) -> Ended {
     )
 }
 
-/// Ended with 1 and these lines, and said nothing worth a warning before.
+/// Checks that the process ended with code 1 and these lines, without a warning before.
 fn refuses(arguments: &[&str], lines: &[&str]) {
     let ended = operator(arguments);
-    assert_eq!((ended.status, ended.said.len()), (1, lines.len()), "{ended:#?}");
-    for (said, line) in ended.said.iter().zip(lines) {
-        assert!(said.contains(line), "{said:?} lacks {line:?}");
+    assert_eq!((ended.status, ended.reported.len()), (1, lines.len()), "{ended:#?}");
+    for (reported, line) in ended.reported.iter().zip(lines) {
+        assert!(reported.contains(line), "{reported:?} lacks {line:?}");
     }
-    let loud: Vec<_> = ended.log.iter().filter(|line| !line.contains(" INFO ")).collect();
-    assert!(loud.is_empty(), "{loud:#?}");
+    let warnings: Vec<_> = ended.log.iter().filter(|line| !line.contains(" INFO ")).collect();
+    assert!(warnings.is_empty(), "{warnings:#?}");
 }
 
 fn file(folder: &Path, name: &str, content: &str) -> String {
@@ -98,7 +97,7 @@ fn the_definitions_are_printed_and_written() {
     let directory = folder.path().join("new");
     assert_eq!(berth(&["crds", "--directory", directory.to_str().unwrap()]).status, 0);
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/crd");
-    assert_eq!(texts(&directory), texts(&shipped), "config/crd is what the program writes: run make crds");
+    assert_eq!(texts(&directory), texts(&shipped), "config/crd differs from the output of the program: run make crds");
 }
 
 fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
@@ -124,23 +123,23 @@ fn a_wrong_configuration_is_refused_with_every_problem_and_its_path() {
         "committedResourceController.maxSlotsPerCommitment: -1 is out of range",
         "noSuchKey: unknown key, without effect; correct or remove it (a warning only)",
     ];
-    assert_eq!(ended.said.len(), paths.len(), "one line for each: {ended:#?}");
-    for (said, path) in ended.said.iter().zip(paths) {
-        assert!(said.contains(path), "{said:?} lacks {path:?}");
+    assert_eq!(ended.reported.len(), paths.len(), "one line for each: {ended:#?}");
+    for (reported, path) in ended.reported.iter().zip(paths) {
+        assert!(reported.contains(path), "{reported:?} lacks {path:?}");
     }
     let only_unknown = config(folder.path(), &json!({ "noSuchKey": 1 }));
     let strict = operator(&[&only_unknown, "--strict-config"]);
-    assert_eq!((strict.status, strict.said.len()), (2, 2), "{strict:#?}");
+    assert_eq!((strict.status, strict.reported.len()), (2, 2), "{strict:#?}");
 }
 
 #[test]
 fn a_configuration_that_cannot_be_read_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let broken = file(folder.path(), "broken.json", "{");
-    for (path, text) in [(broken.as_str(), "is not valid JSON"), ("nowhere.json", "does not exist")] {
+    let violations = file(folder.path(), "broken.json", "{");
+    for (path, text) in [(violations.as_str(), "is not valid JSON"), ("nowhere.json", "does not exist")] {
         let ended = operator(&[&format!("--config={path}")]);
         assert_eq!(ended.status, 2, "{ended:#?}");
-        assert!(ended.said.iter().any(|line| line.contains(path) && line.contains(text)), "{ended:#?}");
+        assert!(ended.reported.iter().any(|line| line.contains(path) && line.contains(text)), "{ended:#?}");
     }
 }
 
@@ -162,7 +161,7 @@ fn a_kubeconfig_that_leads_nowhere_is_refused_in_one_line() {
     refuses(&[&format!("--kubeconfig={missing}")], &[&format!("the kubeconfig {missing} does not exist")]);
     let garbage = file(folder.path(), "garbage", "a: [");
     refuses(&[&format!("--kubeconfig={garbage}")], &[&format!("the kubeconfig {garbage} cannot be used")]);
-    // Port 1 of the own machine: nobody listens.
+    // No server listens on port 1 of this machine.
     let unreachable = file(folder.path(), "unreachable", &kubeconfig("http://127.0.0.1:1", None, "t").to_string());
     refuses(&[&format!("--kubeconfig={unreachable}")], &["the API server http://127.0.0.1:1/ does not answer"]);
 }
@@ -179,7 +178,7 @@ fn kubeconfig(server: &str, authority: Option<&Value>, token: &str) -> Value {
     })
 }
 
-/// An API server in all the states in which it is not fit for us, one after the other, and then in good order.
+/// An API server in all states that the preflight refuses, one after the other, and then in order.
 #[tokio::test]
 async fn a_cluster_that_is_not_fit_is_refused_with_one_line_for_each_reason() {
     let mut control_plane = ControlPlane::start().await.unwrap();
@@ -201,7 +200,7 @@ async fn a_server_that_is_too_old_is_refused_in_one_line_and_nothing_is_written(
     let line = "cluster home: the API server has version v1.30.4; upgrade it to 1.31 or newer";
     tokio::task::spawn_blocking(move || refuses(&[&format!("--kubeconfig={path}")], &[line])).await.unwrap();
     let requests = server.requests();
-    // Asking for a right is a POST that stores nothing.
+    // An access review is a POST that stores nothing.
     let asks = |line: &String| line.starts_with("GET ") || line.contains("/selfsubjectaccessreviews");
     assert!(!requests.is_empty() && requests.iter().all(asks), "{requests:#?}");
 }
@@ -209,19 +208,21 @@ async fn a_server_that_is_too_old_is_refused_in_one_line_and_nothing_is_written(
 fn wrong_credentials_are_refused(control_plane: &ControlPlane, folder: &Path) {
     let admin: Value = serde_json::from_str(&fs::read_to_string(control_plane.kubeconfig()).unwrap()).unwrap();
     let authority = &admin["clusters"][0]["cluster"]["certificate-authority-data"];
-    let stranger = file(folder, "stranger", &kubeconfig(control_plane.url(), Some(authority), "no-token").to_string());
+    let unknown_host =
+        file(folder, "unknown-host", &kubeconfig(control_plane.url(), Some(authority), "no-token").to_string());
     let text = format!("the API server {}/ does not accept our credentials (401): renew", control_plane.url());
-    refuses(&[&format!("--kubeconfig={stranger}")], &[&text]);
+    refuses(&[&format!("--kubeconfig={unknown_host}")], &[&text]);
 }
 
 fn missing_kinds_are_named(admin: &str) {
     let ended = operator(&[admin]);
     assert_eq!(ended.status, 1, "{ended:#?}");
     for kind in ["committedresources", "reservations", "hypervisors", "knowledges", "flavorgroupcapacities"] {
-        let lines = ended.said.iter().filter(|line| line.contains(kind) && line.contains("install its CRD")).count();
+        let lines =
+            ended.reported.iter().filter(|line| line.contains(kind) && line.contains("install its CRD")).count();
         assert_eq!(lines, 1, "{kind}: {ended:#?}");
     }
-    assert_eq!(ended.said.len(), 5, "{ended:#?}");
+    assert_eq!(ended.reported.len(), 5, "{ended:#?}");
 }
 
 async fn missing_rights_are_named(control_plane: &ControlPlane) {
@@ -238,9 +239,9 @@ async fn missing_rights_are_named(control_plane: &ControlPlane) {
         "flavorgroupcapacities.cortex.cloud",
         "events.events.k8s.io in namespace default; grant it with a Role",
     ] {
-        assert!(ended.said.iter().any(|line| line.contains(right)), "{right}: {ended:#?}");
+        assert!(ended.reported.iter().any(|line| line.contains(right)), "{right}: {ended:#?}");
     }
-    assert!(ended.said.iter().all(|line| line.contains("grant it with a ")), "{ended:#?}");
+    assert!(ended.reported.iter().all(|line| line.contains("grant it with a ")), "{ended:#?}");
 }
 
 async fn probes_and_metrics_tell_how_far_the_start_is(control_plane: &mut ControlPlane, folder: &Path) {
@@ -257,14 +258,14 @@ async fn probes_and_metrics_tell_how_far_the_start_is(control_plane: &mut Contro
                 assert_eq!(alive.map(|(status, _)| status), Some(200), "alive while not ready");
                 Err(text)
             }
-            None => Err("nobody listens".to_owned()),
+            None => Err("no answer".to_owned()),
         }
     })
     .await;
     assert_eq!(ready, Ok(()), "{}", operator.log());
-    // The listener opens when the stores are filled; nobody is sent there before.
-    let is_told = |text: &String| text.contains("scheduler API: its listener is not open yet");
-    assert!(before.iter().all(|(status, text)| *status == 503 && is_told(text)), "{before:?}");
+    // The listener opens when the stores are filled; no request is sent there before.
+    let is_reported = |text: &String| text.contains("scheduler API: its listener is not open yet");
+    assert!(before.iter().all(|(status, text)| *status == 503 && is_reported(text)), "{before:?}");
     let metrics = operator.metrics().await;
     for name in ["berth_build_info", "berth_store_objects", "berth_store_complete", "berth_scheduler_waiting_slots"] {
         assert!(metrics.contains(name), "{name} is not in\n{metrics}");

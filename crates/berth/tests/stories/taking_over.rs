@@ -1,5 +1,5 @@
-//! Taking over a region from the system that was there before: its objects, its CRDs, then our CRDs and the operator. Told
-//! to the real binary on a real API server.
+//! Taking over a region from an older system: its objects and CRDs, then our CRDs and the operator. Runs the real
+//! binary on a real API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::support::recorded::{self, explained, name, text};
 use crate::support::waiting::{so, until};
 use crate::support::world::{QUIET, World};
 
-/// Creates an object with its status, changed as often as it says.
+/// Creates an object with its status, and changes it until its generation is the recorded one.
 async fn store(world: &World, object: &Value) {
     let api = api(world, text(object, "/kind"));
     let generation = object["metadata"]["generation"].as_u64().unwrap_or(1);
@@ -60,8 +60,8 @@ async fn objects(world: &World) -> BTreeMap<String, Value> {
     all
 }
 
-/// The kinds of writes to each object, or what is gone, new, or changed in a way that nobody may change it.
-fn judged(
+/// The kinds of writes to each object, or what is gone, new, or changed in a forbidden way.
+fn checked(
     before: &BTreeMap<String, Value>,
     after: &BTreeMap<String, Value>,
 ) -> Result<BTreeMap<String, BTreeSet<&'static str>>, String> {
@@ -72,7 +72,7 @@ fn judged(
     Ok(all?.into_iter().filter(|(_, kinds)| !kinds.is_empty()).collect())
 }
 
-/// The CRDs of the system that was there before, and what it had stored.
+/// The CRDs of the older system, and its stored objects.
 async fn an_old_region() -> World {
     let world = World::without_operator().await;
     world.delete::<Knowledge>(recorded::FLAVOR_GROUPS).await;
@@ -95,13 +95,13 @@ fn dry_run() -> PostParams {
     PostParams { dry_run: true, ..PostParams::default() }
 }
 
-/// Waits until rules that were there before this story are gone.
+/// Waits until the validation rules of an earlier test are gone.
 async fn until_taken(world: &World, object: &Value) {
     let (api, object) = (api(world, text(object, "/kind")), serde_json::from_value(object.clone()).unwrap());
     until(async || api.create(&dry_run(), &object).await).await.unwrap();
 }
 
-/// Waits until our rules are in force.
+/// Waits until our validation rules are in effect.
 async fn until_in_force(world: &World) {
     for kind in ["CommittedResource", "Reservation"] {
         let refused = until(async || {
@@ -116,18 +116,18 @@ async fn until_in_force(world: &World) {
     }
 }
 
-/// Waits until what may be written is written and nothing happens any more.
+/// Waits until everything is written and nothing happens any more.
 async fn settled(world: &World, before: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
     let mut written = recorded::written();
     written.remove(&recorded::waiting());
     world
-        .until_told("the region is taken over", async |world, _| {
+        .until_reported("the region is taken over", async |world, _| {
             let after = objects(world).await;
-            let kinds = judged(before, &after)?;
+            let kinds = checked(before, &after)?;
             so(kinds == written, || format!("written: {kinds:?}"))?;
-            let looks = world.operator().looks().await;
+            let reconciliations = world.operator().reconciliations().await;
             sleep(QUIET).await;
-            so(world.operator().looks().await == looks, || "it looks again".to_owned())?;
+            so(world.operator().reconciliations().await == reconciliations, || "it reconciles again".to_owned())?;
             so(objects(world).await == after, || "objects still change".to_owned())?;
             Ok(after)
         })
@@ -145,18 +145,19 @@ async fn a_region_is_taken_over_as_it_is_and_can_be_given_up_afterwards() {
     world.stop().await;
     world.start().await;
     world
-        .until_told("all were looked at", async |world, seen| {
-            let (looks, all) = (world.operator().looks().await, seen.commitments.len() + seen.slots().count());
-            so(looks >= all as u64, || format!("{looks} looks at {all} objects"))
+        .until_reported("all were reconciled", async |world, seen| {
+            let (reconciliations, all) =
+                (world.operator().reconciliations().await, seen.commitments.len() + seen.slots().count());
+            so(reconciliations >= all as u64, || format!("{reconciliations} reconciliations of {all} objects"))
         })
         .await;
-    assert_eq!(settled(&world, &before).await, after, "whoever starts again writes nothing");
+    assert_eq!(settled(&world, &before).await, after, "a restart writes nothing");
 
     everything_can_be_deleted(&world).await;
     world.stop().await;
 }
 
-/// Our rules do not stand in the way of old objects, whatever is wrong with them: their slots go first.
+/// Our rules do not block the deletion of old objects, whatever is wrong with them: their slots go first.
 async fn everything_can_be_deleted(world: &World) {
     for commitment in world.now().await.commitments {
         world.delete::<CommittedResource>(commitment.metadata.name.as_deref().unwrap()).await;
@@ -169,14 +170,14 @@ async fn everything_can_be_deleted(world: &World) {
         "inflight-9c1a6e50-7f2b-4d38-8c4e-3b5d6f708192-node001-bb1",
     ];
     world
-        .until_told("all commitments go with their slots", async |world, _| {
+        .until_reported("all commitments go with their slots", async |world, _| {
             let names: Vec<_> = objects(world).await.into_values().map(|object| name(&object).to_owned()).collect();
             so(names == left, || names.join(", "))
         })
         .await;
 }
 
-/// What our rules would refuse of the recorded objects: the end of the name, and the field.
+/// What our rules would refuse of the recorded objects: the suffix of the name, and the field.
 const REFUSED: &[(&str, &str)] = &[
     ("05", "status.conditions"),
     // Once for the pattern, once for the unit of memory.
@@ -205,7 +206,7 @@ async fn check(kubeconfig: &Path, form: &str) -> Ended {
 }
 
 #[tokio::test]
-async fn u16_stored_objects_that_the_rules_would_refuse_are_listed_and_left_alone() {
+async fn stored_objects_that_the_rules_would_refuse_are_listed_and_left_alone() {
     let mut world = an_old_region().await;
     let administrator = world.control_plane().kubeconfig().to_owned();
     let without_rules = check(&administrator, "text").await;
@@ -224,9 +225,9 @@ async fn u16_stored_objects_that_the_rules_would_refuse_are_listed_and_left_alon
     assert_eq!(refused, expected, "{answer:#}");
     assert_eq!(objects(&world).await, before, "nothing was written");
 
-    let told = check(&administrator, "text").await;
+    let reported = check(&administrator, "text").await;
     let negative = format!("{}\n  spec.amount is \"-5Gi\": spec.amount in body should match ", recorded::long("1e"));
-    assert!(told.stdout.contains(&negative), "{}", told.stdout);
+    assert!(reported.stdout.contains(&negative), "{}", reported.stdout);
     a_right_is_needed(&world).await;
     without_those_it_is_content(&world, &administrator, &refused).await;
 }

@@ -1,6 +1,6 @@
-//! What befalls the processes: each of the three is killed and paused once in a round, in an order and for times that a seed
-//! decides. One of the pauses is longer than a write may take. Now and then the operator is killed while etcd or the API
-//! server stands still, with what it has sent still on the way, and its successor begins before that lands.
+//! The faults of the processes: each of the three is killed and paused once in a round, in an order and for times that
+//! a seed decides. One of the pauses is longer than a write may take. Sometimes the operator is killed while etcd or
+//! the API server is paused, with its requests still on the way, and its successor starts before they land.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,32 +12,31 @@ use tokio::time::sleep;
 
 use crate::support::world::World;
 
-/// Whom it hits.
+/// The process that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Victim {
     Operator,
     Of(Part),
 }
 
-/// What happens.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     Kill,
     Pause,
 }
 
-/// One thing that happens to one process.
+/// One fault of one process.
 #[derive(Clone, Copy, Debug)]
 pub struct Blow {
     victim: Victim,
     how: How,
-    /// How long it is away.
     time: Duration,
-    /// The operator goes as well, in the middle.
+    /// Whether the operator is killed as well, in the middle.
     and_the_operator: bool,
 }
 
-/// What has happened so far: how often, and the longest time of each.
+/// The faults so far: the count and the longest time of each.
 #[derive(Debug, Default)]
 pub struct Tally(BTreeMap<(Victim, How), (u64, Duration)>);
 
@@ -48,7 +47,7 @@ const MOMENT: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis
 /// A write has 4 s.
 const LONG: [Duration; 2] = [Duration::from_millis(4500), Duration::from_secs(6)];
 
-/// The blows of one round, in their order. The pause of `longest` is the long one.
+/// The faults of one round, in their order. The long pause hits `longest`.
 pub fn of_round(random: &mut Random, longest: Victim) -> Vec<Blow> {
     let pairs = VICTIMS.into_iter().flat_map(|victim| [How::Kill, How::Pause].map(|how| (victim, how)));
     let mut left: Vec<_> = pairs.collect();
@@ -63,7 +62,6 @@ pub fn of_round(random: &mut Random, longest: Victim) -> Vec<Blow> {
     blows
 }
 
-/// Some time before a blow.
 pub fn pause(random: &mut Random) -> Duration {
     draw(random, MOMENT)
 }
@@ -73,7 +71,6 @@ fn draw(random: &mut Random, [least, most]: [Duration; 2]) -> Duration {
 }
 
 impl Blow {
-    /// It happens, and is over.
     pub async fn strikes(self, world: &mut World, tally: &mut Tally) {
         match (self.victim, self.how) {
             (Victim::Operator, How::Kill) => {
@@ -118,7 +115,7 @@ impl Tally {
         *longest = time.max(*longest);
     }
 
-    /// Whether everybody was hit in every way at least so often.
+    /// Whether every process had every kind of fault at least this many times.
     pub fn has_everything(&self, times: u64) -> bool {
         self.0.len() == 2 * VICTIMS.len() && self.0.values().all(|(count, _)| *count >= times)
     }
@@ -145,9 +142,9 @@ impl fmt::Display for How {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = |((victim, how), (count, longest)): (&(Victim, How), &(u64, Duration))| {
+        let reported = |((victim, how), (count, longest)): (&(Victim, How), &(u64, Duration))| {
             format!("{victim} {how} {count} times (up to {:.1} s)", longest.as_secs_f64())
         };
-        f.write_str(&self.0.iter().map(said).collect::<Vec<_>>().join(", "))
+        f.write_str(&self.0.iter().map(reported).collect::<Vec<_>>().join(", "))
     }
 }

@@ -1,6 +1,6 @@
-//! Everything that was ever committed, in the order in which it was committed: what etcd itself tells of the kinds that the
-//! laws are about. The API server tells each kind alone, tells nothing while it is away, and leaves out what has
-//! happened meanwhile; etcd goes on where somebody has stopped reading. What is made of it is left to the reader.
+//! All commits in their order, as a watch on etcd reports them, of the kinds that the invariants are about. The API
+//! server reports each kind separately, reports nothing while it is away, and skips what happened in the meantime; etcd
+//! continues where a client has stopped reading. The reader interprets the commits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +16,18 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Where the API server keeps its objects; etcd takes a range as its first key and the key behind its last.
+/// The key range of the API server's objects; etcd takes the first key and the key behind the last.
 const RANGE: [&[u8]; 2] = [b"/registry/", b"/registry0"];
 
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// An object as it was committed.
+/// A committed object.
 pub enum Object {
     Commitment(Arc<CommittedResource>),
     Reservation(Arc<Reservation>),
     Host(Arc<Hypervisor>),
 }
 
-/// The kinds of [`Object`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Commitment,
@@ -36,7 +35,7 @@ pub enum Kind {
     Host,
 }
 
-/// One commit: an object is as it says, or is gone.
+/// One commit: an object in its new state, or its deletion.
 pub struct Entry {
     pub revision: u64,
     pub kind: Kind,
@@ -55,7 +54,7 @@ impl Drop for Chronicle {
     }
 }
 
-/// Tells everything that there is, and from then on everything that happens, over all restarts of etcd at this address.
+/// Reports all objects, and from then on every commit, across all restarts of etcd at this address.
 pub async fn follow(etcd: &str, mut tell: impl FnMut(Entry) + Send + 'static) -> Chronicle {
     let client = Client::try_from(Config::new(etcd.parse().unwrap())).unwrap();
     let there: Range = serde_json::from_str(&client.request_text(range()).await.unwrap()).unwrap();
@@ -63,7 +62,7 @@ pub async fn follow(etcd: &str, mut tell: impl FnMut(Entry) + Send + 'static) ->
     let mut heard = number(&there.header.revision);
     let reading = tokio::spawn(async move {
         loop {
-            // It ends whenever etcd does.
+            // The stream ends whenever etcd does.
             read_on(&client, &mut heard, &mut tell).await;
             sleep(ASK_AGAIN_AFTER).await;
         }
@@ -75,11 +74,11 @@ async fn read_on(client: &Client, heard: &mut u64, tell: &mut impl FnMut(Entry))
     let stream = client.request_stream(watch_after(*heard)).await.ok()?;
     let mut lines = stream.lines();
     while let Some(line) = lines.try_next().await.ok()? {
-        let told: Told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        let news = told.result?;
-        // What was compacted cannot be told, and then nothing that follows can be trusted.
-        assert!(news.compact_revision.is_none(), "etcd has forgotten what came after {heard}");
-        for event in news.events {
+        let reported: Reported = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let changes = reported.result?;
+        // A compacted commit cannot be read, and then the following state is not reliable.
+        assert!(changes.compact_revision.is_none(), "etcd has compacted the events after {heard}");
+        for event in changes.events {
             let revision = number(&event.kv.mod_revision);
             event.kv.entry(event.type_ == "DELETE").into_iter().for_each(&mut *tell);
             *heard = revision;
@@ -106,7 +105,7 @@ fn base64(bytes: &[u8]) -> Value {
     serde_json::to_value(ByteString(bytes.to_vec())).unwrap()
 }
 
-/// Numbers of 64 bits are texts in JSON.
+/// Integers of 64 bits are strings in JSON.
 fn number(text: &str) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{text:?} is no revision"))
 }
@@ -124,8 +123,8 @@ struct Header {
 }
 
 #[derive(Deserialize)]
-struct Told {
-    /// None when it is an error.
+struct Reported {
+    /// `None` when it is an error.
     result: Option<News>,
 }
 
@@ -152,7 +151,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// None for kinds that no law is about.
+    /// `None` for kinds that no invariant is about.
     fn entry(self, gone: bool) -> Option<Entry> {
         let key = String::from_utf8(self.key.0.clone()).ok()?;
         let (kind, name) =

@@ -1,5 +1,5 @@
-//! People and hosts that do not give up: what they want they ask for until it was done, whoever is away at the moment. An
-//! answer that was lost is no excuse, so everything can be asked for twice.
+//! Users and host agents that repeat their requests until they are done, whatever is away at the moment. An answer may
+//! be lost, so every request can be made twice.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,21 +17,20 @@ use tokio::time::{sleep, timeout};
 use crate::support::objects::slots;
 use crate::support::world::client;
 
-/// Longer than anything takes, and shorter than the pauses of whoever should answer.
+/// Longer than any request takes, and shorter than the pauses of the processes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// Whoever asks; clones share a count.
+/// A client; clones share a count.
 #[derive(Clone)]
 pub struct Hands {
     client: Client,
     done: Arc<AtomicU64>,
 }
 
-/// What one attempt has come to.
+/// The outcome of one attempt.
 enum Attempt {
     Done,
-    /// Not yet: something has to go first.
     TooEarly,
 }
 
@@ -40,35 +39,30 @@ impl Hands {
         Self { client: client(control_plane).await, done: Arc::default() }
     }
 
-    /// How much was done.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// There is a commitment with this spec.
     pub async fn commits(&self, commitment: &CommittedResource) {
         self.insists(|| self.tries_to_commit(commitment)).await;
     }
 
-    /// A commitment that is there wants so many slots. That it is not there is an error: nobody else takes it away.
+    /// Sets the number of slots of an existing commitment. A missing object is an error: no other client deletes it.
     pub async fn resizes(&self, uuid: &str, count: u64) {
         let name = names::commitment(uuid);
         let amount = slots(count).into();
         self.insists(|| self.tries_to_resize(&name, &amount)).await;
     }
 
-    /// A commitment is to go.
     pub async fn ends(&self, uuid: &str) {
         let (api, name) = (self.commitments(), names::commitment(uuid));
         self.insists(|| tries_to_remove(&api, &name)).await;
     }
 
-    /// There is a host, as it says.
     pub async fn sets_up(&self, host: &Hypervisor) {
         self.insists(|| self.tries_to_set_up(host)).await;
     }
 
-    /// A host is taken away.
     pub async fn takes_away(&self, name: &str) {
         let api = self.hosts();
         self.insists(|| tries_to_remove(&api, name)).await;
@@ -78,7 +72,7 @@ impl Hands {
         let (api, name) = (self.commitments(), commitment.name_any());
         match api.create(&PostParams::default(), commitment).await {
             Err(error) if is_about(&error, 409, &name) => {
-                // The one before has not gone yet, or it is ours, and the answer was lost.
+                // The previous object is still being deleted, or it is ours and the answer was lost.
                 let dying = api.get(&name).await?.metadata.deletion_timestamp.is_some();
                 if dying { Ok(Attempt::TooEarly) } else { self.tries_to_resize(&name, &commitment.spec.amount).await }
             }
@@ -87,10 +81,10 @@ impl Hands {
     }
 
     async fn tries_to_resize(&self, name: &str, amount: &Quantity) -> Result<Attempt, kube::Error> {
-        let wish = Patch::Merge(json!({ "spec": { "amount": amount } }));
-        let answer = self.commitments().patch(name, &PatchParams::default(), &wish).await;
+        let desired = Patch::Merge(json!({ "spec": { "amount": amount } }));
+        let answer = self.commitments().patch(name, &PatchParams::default(), &desired).await;
         let lost = answer.as_ref().is_err_and(|error| is_about(error, 404, name));
-        assert!(!lost, "{name} was acknowledged, and is lost");
+        assert!(!lost, "{name} was acknowledged and is lost");
         answer.map(done)
     }
 
@@ -111,7 +105,7 @@ impl Hands {
         loop {
             match timeout(ANSWER_WITHIN, attempt()).await {
                 Ok(Ok(Attempt::Done)) => break,
-                // What no patience helps against: the server understood, and refuses.
+                // A repetition cannot help: the server has understood and refuses.
                 Ok(Err(error)) if matches!(code(&error), 400 | 403 | 422) => panic!("{error}"),
                 _ => sleep(ASK_AGAIN_AFTER).await,
             }
@@ -128,7 +122,7 @@ impl Hands {
     }
 }
 
-/// Removes an object, or finds it gone: then the answer was lost.
+/// Deletes an object; if it is gone already, the answer was lost.
 async fn tries_to_remove<K>(api: &Api<K>, name: &str) -> Result<Attempt, kube::Error>
 where
     K: kube::Resource + Clone + DeserializeOwned + Debug,
@@ -150,7 +144,7 @@ fn code(error: &kube::Error) -> u16 {
     }
 }
 
-/// A server that has just begun does not know our kinds yet, and says 404 as well, but about no object.
+/// A server that has just started does not know our kinds yet, and answers 404 as well, but without an object.
 fn is_about(error: &kube::Error, code: u16, name: &str) -> bool {
     let details = |status: &kube::core::Status| status.details.as_ref().is_some_and(|details| details.name == name);
     matches!(error, kube::Error::Api(status) if status.code == code && details(status))

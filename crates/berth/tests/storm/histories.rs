@@ -1,5 +1,5 @@
-//! The judge over histories as broken operators leave them. In the storm itself such a fault may be repaired in time, or not
-//! happen; here it is certain, and so is how long it lasts.
+//! The checker over histories of broken operators. In the storm itself such a fault may be repaired in time, or not
+//! happen; here it is certain, and so is its duration.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use berth_crds::{CommittedResource, Hypervisor, Reservation, labels, testing};
 use kube::ResourceExt as _;
 use tokio::time::advance;
 
+use crate::checker::{Checker, ONE_RECONCILIATION};
 use crate::chronicle::{Entry, Kind, Object};
-use crate::judge::{Judge, ONE_LOOK};
-use crate::support::objects::{OTHER_ZONE, host, in_zone, patient};
+use crate::support::objects::{OTHER_ZONE, host, in_zone, non_rejectable};
 
 const SECOND: Duration = Duration::from_secs(1);
-const ALMOST_ONE_LOOK: Duration = ONE_LOOK.saturating_sub(SECOND);
+const ALMOST_ONE_RECONCILIATION: Duration = ONE_RECONCILIATION.saturating_sub(SECOND);
 
-/// A judge and what it was told.
+/// A checker and its entries.
 struct History {
-    judge: Judge,
+    checker: Checker,
     revision: u64,
 }
 
 impl History {
-    /// A host with room for one slot in each of two zones, and a commitment with its slot on the first of them.
+    /// A host with free capacity for one slot in each of two zones, and a commitment with its slot on the first host.
     fn sound() -> Self {
-        let mut history = Self { judge: Judge::new(ONE_LOOK), revision: 0 };
-        history.judge.calm();
+        let mut history = Self { checker: Checker::new(ONE_RECONCILIATION), revision: 0 };
+        history.checker.calm();
         history.host(host("node1", 1));
         history.host(in_zone(host("node2", 1), OTHER_ZONE));
-        history.commitment(wish());
+        history.commitment(desired());
         history.slot(slot(0, "node1"));
         history
     }
@@ -53,21 +53,19 @@ impl History {
 
     fn tell(&mut self, kind: Kind, name: String, object: Option<Object>) {
         self.revision += 1;
-        self.judge.committed(Entry { revision: self.revision, kind, name, object });
+        self.checker.committed(Entry { revision: self.revision, kind, name, object });
     }
 
-    /// What is wrong after so much time.
     async fn wrong_after(&self, time: Duration) -> BTreeSet<String> {
         advance(time).await;
-        self.judge.record().wrong
+        self.checker.record().wrong
     }
 }
 
-/// A commitment that protects its slots.
-fn wish() -> CommittedResource {
-    let mut wish = patient("uuid-1", 1);
-    wish.metadata.finalizers = Some(vec![labels::RELEASE_SLOTS.to_owned()]);
-    wish
+fn desired() -> CommittedResource {
+    let mut desired = non_rejectable("uuid-1", 1);
+    desired.metadata.finalizers = Some(vec![labels::RELEASE_SLOTS.to_owned()]);
+    desired
 }
 
 fn slot(number: u64, host: &str) -> Reservation {
@@ -80,10 +78,10 @@ fn slot(number: u64, host: &str) -> Reservation {
 async fn in_a_sound_history_nothing_is_wrong() {
     let history = History::sound();
     assert_eq!(history.wrong_after(60 * SECOND).await, BTreeSet::new());
-    assert_eq!(history.judge.record().placements, 1);
+    assert_eq!(history.checker.record().placements, 1);
 }
 
-/// What a broken operator has done, and by which law it is found.
+/// A fault of a broken operator, with the invariant that finds it.
 type Fault = (&'static str, fn(&mut History));
 
 const FAULTS: [Fault; 4] = [
@@ -92,28 +90,33 @@ const FAULTS: [Fault; 4] = [
     // "zone ignored"
     ("slot_in_wrong_zone", |history| history.slot(slot(0, "node2"))),
     // "finalizer removed early"
-    ("finalizer_missing", |history| history.commitment(patient("uuid-1", 1))),
-    ("slot_orphaned", |history| history.tell(Kind::Commitment, wish().name_any(), None)),
+    ("finalizer_missing", |history| history.commitment(non_rejectable("uuid-1", 1))),
+    ("slot_orphaned", |history| history.tell(Kind::Commitment, desired().name_any(), None)),
 ];
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_that_lasts_longer_than_a_look_is_wrong() {
-    for (law, happens) in FAULTS {
+async fn a_fault_that_lasts_longer_than_a_reconciliation_is_wrong() {
+    for (invariant, happens) in FAULTS {
         let mut history = History::sound();
         happens(&mut history);
-        assert_eq!(history.wrong_after(ONE_LOOK).await, BTreeSet::new(), "{law}: it may still be repaired");
+        assert_eq!(
+            history.wrong_after(ONE_RECONCILIATION).await,
+            BTreeSet::new(),
+            "{invariant}: reported while it may still be repaired"
+        );
         let wrong = history.wrong_after(SECOND).await;
-        assert!(wrong.len() == 1 && wrong.first().unwrap().contains(law), "{law}: {wrong:?}");
+        assert!(wrong.len() == 1 && wrong.first().unwrap().contains(invariant), "{invariant}: {wrong:?}");
     }
 }
 
-/// "reject on 500": there is always room for whoever may be rejected.
+/// The mutant "reject on 500": there is always free capacity for commitments that allow rejection.
 #[tokio::test(start_paused = true)]
 async fn a_rejection_is_wrong_at_once() {
     let mut history = History::sound();
-    let mut rejected = wish();
-    let said = ready_condition(Status::False, "Rejected", "no host", Some(1), "2026-03-01T12:00:00Z".parse().unwrap());
-    rejected.status.get_or_insert_default().conditions.push(said);
+    let mut rejected = desired();
+    let reported =
+        ready_condition(Status::False, "Rejected", "no host", Some(1), "2026-03-01T12:00:00Z".parse().unwrap());
+    rejected.status.get_or_insert_default().conditions.push(reported);
     history.commitment(rejected);
     let wrong = history.wrong_after(Duration::ZERO).await;
     assert!(wrong.len() == 1 && wrong.first().unwrap().contains("was rejected"), "{wrong:?}");
@@ -123,20 +126,20 @@ async fn a_rejection_is_wrong_at_once() {
 async fn what_is_repaired_in_time_is_counted_and_not_wrong() {
     let mut history = History::sound();
     history.slot(slot(1, "node1"));
-    advance(ALMOST_ONE_LOOK).await;
+    advance(ALMOST_ONE_RECONCILIATION).await;
     history.no_slot(&slot(1, "node1"));
     assert_eq!(history.wrong_after(60 * SECOND).await, BTreeSet::new());
-    let record = history.judge.record();
-    assert_eq!((record.over_booked, record.longest), (1, ALMOST_ONE_LOOK));
+    let record = history.checker.record();
+    assert_eq!((record.over_booked, record.longest), (1, ALMOST_ONE_RECONCILIATION));
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_has_to_repair_what_happened_while_somebody_was_missing_before_everybody_is_back() {
+async fn an_outage_does_not_count_towards_the_time_for_repairs() {
     let mut history = History::sound();
-    history.judge.disturbed();
+    history.checker.disturbed();
     history.slot(slot(1, "node1"));
     assert_eq!(history.wrong_after(60 * SECOND).await, BTreeSet::new());
-    history.judge.calm();
-    assert_eq!(history.wrong_after(ONE_LOOK).await, BTreeSet::new());
+    history.checker.calm();
+    assert_eq!(history.wrong_after(ONE_RECONCILIATION).await, BTreeSet::new());
     assert_eq!(history.wrong_after(SECOND).await.len(), 1);
 }

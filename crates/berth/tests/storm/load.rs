@@ -1,9 +1,9 @@
-//! Work without an end: commitments come, grow, shrink and go, hosts go and come back, each in a life of its own that its
-//! seed decides. When it is told to end, everybody says what is wanted in the end.
+//! Endless work: commitments are created, grow, shrink and are deleted, hosts disappear and return, each in its own
+//! task with its own seed. When the load is told to end, every task reports its desired state.
 //!
-//! There are two zones. In the tight one commitments wait for room, often in vain, and in the end want exactly what there
-//! is: whoever counts wrong is found out. In the roomy one there is room for everybody at any time, also with a host less
-//! and a slot too many, and commitments may be rejected: whoever is, was so for a wrong reason.
+//! There are two zones. In the tight one commitments wait for free capacity, often in vain, and in the end want exactly
+//! what there is, which reveals wrong sums. In the roomy one there is free capacity for all commitments at any time,
+//! also with a host less and a slot too many, and commitments allow rejection: every rejection is wrong.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,30 +16,28 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::hands::Hands;
-use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone, patient, rejectable};
+use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone, non_rejectable, rejectable};
 
 const SLOTS_PER_HOST: u64 = 4;
 
-/// Between two changes of one commitment.
 const PAUSE: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(1500)];
 
-/// Between the return of a host and the next leave in its zone, and how long a host is away: shorter and longer than the
-/// grace after which its slots move.
+/// How long a zone keeps all hosts, and how long a host is away: shorter and longer than the grace after which its
+/// slots move.
 const HOSTS_STAY: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
 const HOSTS_LEAVE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(4)];
 
-/// How many slots a commitment is to have in the end, by UUID; 0 is none, and no commitment either.
-pub type Wishes = BTreeMap<String, u64>;
+/// The final number of slots of each commitment, by UUID; 0 means no slots and no commitment.
+pub type DesiredSlots = BTreeMap<String, u64>;
 
-/// A zone and who lives there.
+/// A zone with its hosts and commitments.
 #[derive(Clone, Copy, Debug)]
 pub struct District {
     zone: &'static str,
     hosts: u64,
     commitments: u64,
-    /// Most slots of one commitment.
     most: u64,
-    /// What everybody wants in the end, if that is said.
+    /// The final size of each commitment, if it is fixed.
     finally: Option<u64>,
 }
 
@@ -49,11 +47,9 @@ const TIGHT: District = District { zone: ZONE, hosts: 8, commitments: 8, most: 6
 /// Wants up to 24 slots of 40.
 const ROOMY: District = District { zone: OTHER_ZONE, hosts: 10, commitments: 6, most: 4, finally: None };
 
-/// Both zones.
 pub const DISTRICTS: [District; 2] = [TIGHT, ROOMY];
 
 impl District {
-    /// All of its hosts.
     pub fn hosts(self) -> Vec<Hypervisor> {
         let name = |number| format!("{}-{number:02}", self.zone);
         (0..self.hosts).map(|number| in_zone(host(&name(number), SLOTS_PER_HOST), self.zone)).collect()
@@ -61,20 +57,19 @@ impl District {
 
     fn commitment(self, uuid: &str, slots: u64) -> CommittedResource {
         let may_be_rejected = self.finally.is_none();
-        let mut commitment = if may_be_rejected { rejectable(uuid, slots) } else { patient(uuid, slots) };
+        let mut commitment = if may_be_rejected { rejectable(uuid, slots) } else { non_rejectable(uuid, slots) };
         self.zone.clone_into(&mut commitment.spec.availability_zone);
         commitment
     }
 }
 
-/// Everybody who lives.
+/// The tasks of all commitments and hosts.
 pub struct Load {
     end: watch::Sender<bool>,
     lives: JoinSet<Option<(String, u64)>>,
 }
 
 impl Load {
-    /// They begin, over hosts that are there.
     pub fn begin(hands: &Hands, seed: u64) -> Self {
         let (end, ended) = watch::channel(false);
         let (mut lives, mut random) = (JoinSet::new(), Random::new(seed));
@@ -93,8 +88,7 @@ impl Load {
         Self { end, lives }
     }
 
-    /// They end: what is wanted now.
-    pub async fn end(self) -> Wishes {
+    pub async fn end(self) -> DesiredSlots {
         self.end.send_replace(true);
         self.lives.join_all().await.into_iter().flatten().collect()
     }
@@ -111,7 +105,7 @@ impl Life {
         Self { hands: hands.clone(), random: Random::new(random.draw()), ended: ended.clone() }
     }
 
-    /// Passes some time. False when the end has come.
+    /// Waits for some time. False when the load has to end.
     async fn goes_on(&mut self, [least, most]: [Duration; 2]) -> bool {
         let pause = sleep(self.random.duration(&(least..=most)));
         select! {

@@ -1,4 +1,4 @@
-//! What people, node agents and schedulers do with objects, as calls to the API server.
+//! What users, node agents and schedulers do with objects, as calls to the API server.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::objects;
 use super::seen::Seen;
 
-/// The API server as everybody but the operator uses it.
+/// The API server as every client but the operator uses it.
 #[derive(Clone)]
 pub struct Cloud {
     client: Client,
@@ -27,7 +27,6 @@ impl Cloud {
         Self { client }
     }
 
-    /// All objects of a kind.
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
@@ -35,7 +34,7 @@ impl Cloud {
         Api::all(self.client.clone())
     }
 
-    /// All objects of a kind, whatever is in them.
+    /// All objects of a kind, with any content.
     pub fn raw<K>(&self) -> Api<DynamicObject>
     where
         K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
@@ -59,7 +58,7 @@ impl Cloud {
         }
     }
 
-    /// Removes all commitments, slots, hosts, flavor groups and capacities, whatever holds them.
+    /// Deletes all commitments, slots, hosts, flavor groups and capacities, regardless of finalizers.
     pub async fn clear(&self) {
         let commitments = self.raw::<CommittedResource>();
         for commitment in commitments.list(&ListParams::default()).await.unwrap() {
@@ -77,7 +76,7 @@ impl Cloud {
         }
     }
 
-    /// Everything, as it is now; an error while the API server does not answer.
+    /// The current objects; an error while the API server does not answer.
     pub async fn see(&self) -> Result<Seen, kube::Error> {
         let all = ListParams::default();
         let mut seen = Seen {
@@ -114,7 +113,7 @@ impl Cloud {
         created
     }
 
-    /// Creates an object that need not be what its kind says.
+    /// Creates an object that need not match the type of its kind.
     pub async fn create_raw<K>(&self, mut object: Value) -> Result<(), kube::Error>
     where
         K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
@@ -125,7 +124,6 @@ impl Cloud {
         self.raw::<K>().create(&PostParams::default(), &object).await.map(drop)
     }
 
-    /// Merges a change into an object.
     pub async fn edit<K>(&self, name: &str, change: Value)
     where
         K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
@@ -133,7 +131,7 @@ impl Cloud {
         self.raw::<K>().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
     }
 
-    /// Merges a change into the status of an object.
+    /// Merges a patch into the status of an object.
     pub async fn edit_status<K>(&self, name: &str, change: Value)
     where
         K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
@@ -141,7 +139,7 @@ impl Cloud {
         self.raw::<K>().patch_status(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
     }
 
-    /// Asks for an object to be deleted, as kubectl does.
+    /// Requests the deletion of an object, as kubectl does.
     pub async fn delete<K>(&self, name: &str)
     where
         K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
@@ -149,43 +147,42 @@ impl Cloud {
         self.raw::<K>().delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Changes the spec of a commitment.
     pub async fn respec(&self, uuid: &str, change: Value) {
         self.edit::<CommittedResource>(&names::commitment(uuid), json!({ "spec": change })).await;
     }
 
-    /// Deletes a commitment.
     pub async fn delete_commitment(&self, uuid: &str) {
         self.delete::<CommittedResource>(&names::commitment(uuid)).await;
     }
 
-    /// Changes the spec of a slot by hand.
+    /// Changes the spec of a slot as a user would.
     pub async fn edit_slot(&self, name: &str, change: Value) {
         self.edit::<Reservation>(name, json!({ "spec": change })).await;
     }
 
-    /// A VM of so many GiB starts in a slot, on the slot's host: the scheduler notes it, the node agent reports it.
+    /// A VM of `gib` GiB starts in a slot, on the slot's host: the scheduler writes the allocation, the node agent
+    /// reports the VM.
     pub async fn start_vm(&self, slot: &str, vm: &str, gib: u64) {
         let resources = json!({ "memory": format!("{gib}Gi"), "cpu": (gib / 16).to_string() });
-        // Now: whoever expects a VM for longer than the grace period and does not see it gives it up.
+        // The current time, because an allocation whose VM is missing for longer than the grace period is removed.
         let expected = json!({ vm: { "creationTimestamp": Time(Timestamp::now()), "resources": resources } });
         self.edit_slot(slot, json!({ "committedResourceReservation": { "allocations": expected } })).await;
         let host = self.api::<Reservation>().get(slot).await.unwrap().spec.target_host.unwrap();
         self.report_vm(&host, vm, gib).await;
     }
 
-    /// The node agent of a host reports one more VM, of so many GiB.
+    /// The node agent of a host reports one more VM, of `gib` GiB.
     pub async fn report_vm(&self, host: &str, vm: &str, gib: u64) {
         let new = json!({ "id": vm, "name": vm, "active": true });
         self.report(host, i64::try_from(gib).unwrap(), |instances| instances.push(new)).await;
     }
 
-    /// The node agent of a host does not report a VM of so many GiB any more.
+    /// The node agent of a host does not report a VM of `gib` GiB any more.
     pub async fn report_without_vm(&self, host: &str, vm: &str, gib: u64) {
         self.report(host, -i64::try_from(gib).unwrap(), |instances| instances.retain(|one| one["id"] != vm)).await;
     }
 
-    /// The node agent of a host reports other VMs, of so many GiB more.
+    /// The node agent of a host reports changed VMs, of `gib` GiB more.
     async fn report(&self, host: &str, gib: i64, change: impl FnOnce(&mut Vec<Value>)) {
         let status = self.api::<Hypervisor>().get(host).await.unwrap().status.unwrap_or_default();
         let mut instances = serde_json::to_value(&status.instances).unwrap();
@@ -197,7 +194,6 @@ impl Cloud {
         self.edit_status::<Hypervisor>(host, change).await;
     }
 
-    /// Publishes flavor groups, as the extractor does.
     pub async fn publish_flavor_groups(&self, raw: Value) {
         let name = names::FLAVOR_GROUPS;
         if self.raw::<Knowledge>().get_opt(name).await.unwrap().is_none() {
@@ -206,17 +202,15 @@ impl Cloud {
         }
         let ready = json!({ "type": "Ready", "status": "True", "reason": "Extracted", "message": "",
                             "lastTransitionTime": "2026-03-01T08:00:00Z" });
-        // A merge would keep what the new content lacks.
+        // A merge would keep members that the new content lacks.
         self.edit_status::<Knowledge>(name, json!({ "status": { "raw": null } })).await;
         self.edit_status::<Knowledge>(name, json!({ "status": { "raw": raw, "conditions": [ready] } })).await;
     }
 
-    /// The flavor groups of [`objects`].
     pub async fn publish_usual_flavor_groups(&self) {
         self.publish_flavor_groups(objects::flavor_groups()).await;
     }
 
-    /// The CRDs with all rules.
     pub async fn install_all(&self) {
         self.install(generate::all()).await;
     }

@@ -1,4 +1,4 @@
-//! The binary as a command: what it is given, and how it ends.
+//! Runs the binary as a command: its arguments and input, and its result.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::waiting::WITHIN;
 
-/// How a run ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ended {
     pub status: i32,
@@ -22,7 +22,7 @@ pub async fn berth(arguments: &[&str], input: &str) -> Ended {
     command.args(arguments).env_remove("RUST_LOG").env_remove("LOG_LEVEL").kill_on_drop(true);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
-    // Whoever does not read it has refused something before.
+    // A process that does not read its input has refused something before.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
     let ended = timeout(WITHIN, child.wait_with_output()).await.unwrap().unwrap();
     Ended {

@@ -1,4 +1,5 @@
-//! The desk of an administrator: files, a way to the home cluster, and the commands of the binary that are not the operator.
+//! The workplace of an administrator: files, a kubeconfig of the home cluster, and the commands of the binary besides
+//! the operator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,24 +8,20 @@ use serde_json::Value;
 
 use super::command::{Ended, berth};
 
-/// What an administrator has beside the binary.
 pub struct Desk {
     folder: tempfile::TempDir,
     kubeconfig: PathBuf,
 }
 
 impl Desk {
-    /// With this way to the home cluster.
     pub fn of(kubeconfig: &Path) -> Self {
         Self { folder: tempfile::tempdir().unwrap(), kubeconfig: kubeconfig.to_owned() }
     }
 
-    /// Where a file would be.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// A file with this content.
     pub fn file(&self, name: &str, content: &str) -> String {
         let path = self.path(name);
         fs::write(&path, content).unwrap();
@@ -37,14 +34,13 @@ impl Desk {
         berth(&[arguments, &[&kubeconfig]].concat(), input).await
     }
 
-    /// What was shown without a complaint.
     pub async fn shown(&self, arguments: &[&str]) -> String {
         let ended = self.berth(arguments, "").await;
         assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{ended:#?}");
         ended.stdout
     }
 
-    /// Ended with this code and one line on standard error.
+    /// Checks that a command ended with this code and one line on standard error.
     pub async fn refused(&self, arguments: &[&str], code: i32, line: &str) {
         let ended = self.berth(arguments, "").await;
         assert_eq!((ended.status, ended.stdout.as_str()), (code, ""), "{ended:#?}");

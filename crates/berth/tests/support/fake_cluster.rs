@@ -1,4 +1,4 @@
-//! Servers that are remotes only by their address. Each answers all that it is asked alike, until the end of the test.
+//! Servers that stand in for remote clusters. Each gives the same answer to all requests, until the end of the test.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A Kubernetes API server from before 1.31 that has none of our kinds. Gives its address.
+/// A Kubernetes API server from before 1.31 that has none of our kinds. Returns its address.
 pub async fn too_old() -> String {
     let version = json!({
         "major": "1", "minor": "30", "gitVersion": "v1.30.4", "gitCommit": "", "gitTreeState": "", "buildDate": "",
@@ -21,7 +21,7 @@ pub async fn too_old() -> String {
         .await
 }
 
-/// Something that talks HTTP and is friendly. Gives its address.
+/// A web server that is no Kubernetes API server. Returns its address.
 pub async fn no_kubernetes() -> String {
     serve(|_| ("200 OK", "<html>It works!</html>".to_owned())).await
 }
@@ -31,14 +31,13 @@ async fn serve(answer: impl Fn(&str) -> (&'static str, String) + Send + Sync + '
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // Whoever breaks off has no need of an answer.
+            // A client that disconnects needs no answer.
             let _ = one(stream, &answer).await;
         }
     });
     format!("http://{address}")
 }
 
-/// One request for each connection.
 async fn one(mut stream: TcpStream, answer: impl Fn(&str) -> (&'static str, String)) -> std::io::Result<()> {
     let mut asked = Vec::new();
     let mut part = [0; 4096];

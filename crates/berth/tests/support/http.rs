@@ -1,4 +1,4 @@
-//! Requests to the operator's own listeners, in as few lines as that takes.
+//! Minimal HTTP requests to the operator's listeners.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,34 +9,33 @@ use tokio::time::timeout;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What was answered to a POST request.
+/// The answer to a POST request.
 #[derive(Debug)]
 pub struct Posted {
     pub status: u16,
-    /// The header lines.
     pub head: String,
     pub body: String,
 }
 
 impl Posted {
-    /// The value of a header, whatever the case of its name.
+    /// The value of a header; the case of its name is ignored.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.head.lines().filter_map(|line| line.split_once(": "));
         headers.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 }
 
-/// Sends a body with POST; `None` when nobody answers.
+/// Sends a body with POST; `None` without an answer.
 pub async fn post(address: SocketAddr, path: &str, body: &[u8]) -> Option<Posted> {
     send(address, "POST", path, body.len(), body).await
 }
 
-/// Sends a request whose body is said to have another length than it has.
+/// Sends a request whose declared length differs from that of its body.
 pub async fn send(address: SocketAddr, method: &str, path: &str, declared: usize, body: &[u8]) -> Option<Posted> {
     timeout(ANSWER_WITHIN, send_and_wait(address, method, path, declared, body)).await.ok().flatten()
 }
 
-/// The same, however long the answer takes; `None` when the connection breaks.
+/// Like `send`, without a timeout; `None` when the connection breaks.
 pub async fn send_and_wait(
     address: SocketAddr,
     method: &str,
@@ -49,7 +48,7 @@ pub async fn send_and_wait(
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {declared}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.ok()?;
-    // Who refuses a request need not read all of it.
+    // A server that refuses a request need not read all of it.
     let _ = stream.write_all(body).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -59,7 +58,7 @@ pub async fn send_and_wait(
     Some(Posted { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// Status and body; `None` when nobody answers.
+/// Status and body; `None` without an answer.
 pub async fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let asked = async {
         let mut stream = TcpStream::connect(address).await.ok()?;
@@ -74,7 +73,7 @@ pub async fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     timeout(ANSWER_WITHIN, asked).await.ok().flatten()
 }
 
-/// The sum of the samples of a counter whose line holds all these words.
+/// The sum of the samples of a counter whose line has all these words.
 pub fn sum(text: &str, metric: &str, words: &[&str]) -> u64 {
     let lines = text.lines().filter(|line| {
         let rest = line.strip_prefix(metric).unwrap_or_default();

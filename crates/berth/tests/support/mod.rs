@@ -1,7 +1,8 @@
-//! What the tests of the binary share: a control plane, the operator as a process, objects, waiting, and the laws.
+//! The fixtures of the tests of the binary: a control plane, the operator as a process, objects, waiting, and the
+//! invariants.
 //!
-//! A test is a story: [`world::World::begin`] gives it an empty cloud and a running operator, it does and expects
-//! something, and [`world::World::end`] proves the laws, also over a restart.
+//! A test begins with [`world::World::begin`], which gives it an empty cloud and a running operator, and ends with
+//! [`world::World::end`], which checks the invariants, also across a restart.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub mod cloud;
@@ -10,7 +11,7 @@ pub mod crowd;
 pub mod desk;
 pub mod fake_cluster;
 pub mod http;
-pub mod laws;
+pub mod invariants;
 pub mod nova;
 pub mod objects;
 pub mod old_server;

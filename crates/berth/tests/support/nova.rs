@@ -1,4 +1,4 @@
-//! Nova's side of the scheduler API: the requests that it sends, and what it gets for them.
+//! Nova's side of the scheduler API: the requests that it sends, and the answers.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,6 @@ use super::seen::Seen;
 use super::waiting::so;
 use super::world::World;
 
-/// Where requests go to.
 pub const PATH: &str = "/scheduler/nova/external";
 
 /// A VM of the size of one slot, of the project of all commitments, with these hosts preselected.
@@ -34,7 +33,6 @@ pub fn wants(vm: &str, hosts: &[&str]) -> Value {
     })
 }
 
-/// The same question, which changes nothing.
 pub fn only_asks(mut request: Value) -> Value {
     request["options"] = json!({
         "read_only": true, "skip_history": true, "skip_inflight": true, "skip_committed_resource_tracking": true,
@@ -42,25 +40,24 @@ pub fn only_asks(mut request: Value) -> Value {
     request
 }
 
-/// The same for a VM of somebody who has no commitment.
+/// Changes the request to a project without a commitment.
 pub fn of_another_project(mut request: Value) -> Value {
     request["spec"]["nova_object.data"]["project_id"] = json!("another-project");
     request
 }
 
-/// The same for the pipeline of this name.
+/// Changes the request to this pipeline.
 pub fn through(mut request: Value, pipeline: &str) -> Value {
     request["pipeline"] = json!(pipeline);
     request
 }
 
-/// Sends a request.
 pub async fn post(api: SocketAddr, request: &Value) -> Posted {
     let posted = http::post(api, PATH, request.to_string().as_bytes()).await;
-    posted.unwrap_or_else(|| panic!("nobody answers at {api}"))
+    posted.unwrap_or_else(|| panic!("no answer from {api}"))
 }
 
-/// The hosts that are answered, with the checks of Nova's client: one member, a list of texts.
+/// The hosts of the answer, with the checks of Nova's client: one member, a list of strings.
 pub async fn ask(api: SocketAddr, request: &Value) -> Vec<String> {
     let posted = post(api, request).await;
     assert_eq!((posted.status, posted.header("content-type")), (200, Some("application/json")), "{posted:?}");
@@ -74,7 +71,7 @@ pub fn hosts(body: &str) -> Vec<String> {
     serde_json::from_value(answer["hosts"].clone()).unwrap()
 }
 
-/// The slots in which a VM is expected.
+/// The slots that expect a VM.
 pub fn slots_with(seen: &Seen, vm: &str) -> Vec<String> {
     let expects = |slot: &&berth_crds::Reservation| {
         let data = slot.spec.committed_resource_reservation.as_ref();
@@ -83,7 +80,7 @@ pub fn slots_with(seen: &Seen, vm: &str) -> Vec<String> {
     seen.slots().filter(expects).map(ResourceExt::name_any).collect()
 }
 
-/// Waits until a VM is expected in a slot, and gives its name.
+/// Waits until a slot expects a VM, and returns its name.
 pub async fn booked(world: &World, vm: &str) -> String {
     world
         .until(&format!("{vm} is written into a slot"), |seen| {
@@ -93,24 +90,24 @@ pub async fn booked(world: &World, vm: &str) -> String {
         .await
 }
 
-/// The VM starts where it was sent to, and the node agent says so.
+/// The VM starts on the host of the answer, and the node agent reports it.
 pub async fn starts(world: &World, vm: &str, host: &str) {
     world.report_vm(host, vm, SLOT_GIB).await;
 }
 
-/// Waits until the scheduler knows all hosts that there are.
+/// Waits until the scheduler knows all hosts.
 pub async fn hosts_are_known(world: &World) {
     hosts_are_known_at(world, world.operator().api()).await;
 }
 
-/// The same for the scheduler at this address.
+/// Waits until the scheduler at this address knows all hosts.
 pub async fn hosts_are_known_at(world: &World, api: SocketAddr) {
     let hosts = world.api::<Hypervisor>().list(&ListParams::default()).await.unwrap().items;
     let names: Vec<String> = hosts.iter().map(ResourceExt::name_any).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let question = through(only_asks(wants("anybody", &names)), "kvm-report-capacity");
     world
-        .until_told("all hosts are known to the scheduler", async |_, _| {
+        .until_reported("all hosts are known to the scheduler", async |_, _| {
             let answered = ask(api, &question).await;
             so(answered.len() == names.len(), || format!("{answered:?} of {names:?}"))
         })

@@ -1,4 +1,5 @@
-//! The objects of the stories. Memory hosts come in multiples of one slot of 480 GiB, so that what fits is easy to see.
+//! The objects of the tests. The memory of hosts is a multiple of one slot of 480 GiB, so that it is easy to see what
+//! fits.
 
 use berth_crds::{
     CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, ResourceType, names, testing,
@@ -7,22 +8,19 @@ use serde_json::{Value, json};
 
 pub use berth_crds::testing::{GROUP, ZONE};
 
-/// The zone beside [`ZONE`].
 pub const OTHER_ZONE: &str = "eu-test-1b";
 
-/// The group whose flavors differ: 64 GiB with 16 cores, 16 GiB with 8 cores.
+/// The group with different flavors: 64 GiB with 16 cores, 16 GiB with 8 cores.
 pub const MIXED_GROUP: &str = "gp_v5";
 
-/// The group without flavors.
 pub const EMPTY_GROUP: &str = "empty_v1";
 
 /// Memory of one slot of [`GROUP`] in GiB.
 pub const SLOT_GIB: u64 = 480;
 
-/// Cores of one slot of [`GROUP`].
 pub const SLOT_CORES: u64 = 30;
 
-/// The amount of so many slots of [`GROUP`].
+/// The amount of this many slots of [`GROUP`].
 pub fn slots(count: u64) -> String {
     format!("{}Gi", count * SLOT_GIB)
 }
@@ -44,37 +42,36 @@ pub fn flavor_groups() -> Value {
     ]})
 }
 
-/// A confirmed commitment of so many slots of [`GROUP`] that is tried again for ever.
-pub fn patient(uuid: &str, count: u64) -> CommittedResource {
+/// A confirmed commitment of this many slots of [`GROUP`] that does not allow rejection.
+pub fn non_rejectable(uuid: &str, count: u64) -> CommittedResource {
     let mut commitment = testing::commitment(uuid, &slots(count));
     commitment.metadata.generation = None;
     commitment
 }
 
-/// The same, but it is rejected when it does not fit.
+/// Like [`non_rejectable`], but it allows rejection.
 pub fn rejectable(uuid: &str, count: u64) -> CommittedResource {
-    let mut commitment = patient(uuid, count);
+    let mut commitment = non_rejectable(uuid, count);
     commitment.spec.allow_rejection = true;
     commitment
 }
 
-/// A commitment of [`MIXED_GROUP`].
 pub fn mixed(uuid: &str, amount: &str) -> CommittedResource {
-    let mut commitment = patient(uuid, 1);
+    let mut commitment = non_rejectable(uuid, 1);
     MIXED_GROUP.clone_into(&mut commitment.spec.flavor_group_name);
     commitment.spec.amount = amount.into();
     commitment
 }
 
-/// A confirmed commitment of so many cores of [`GROUP`] that is tried again for ever.
+/// A confirmed commitment of this many cores of [`GROUP`] that does not allow rejection.
 pub fn cores(uuid: &str, count: u64) -> CommittedResource {
-    let mut commitment = patient(uuid, 1);
+    let mut commitment = non_rejectable(uuid, 1);
     commitment.spec.resource_type = ResourceType::Cores;
     commitment.spec.amount = count.to_string().into();
     commitment
 }
 
-/// What says how many cores [`GROUP`] has in a zone.
+/// The object with the number of cores that [`GROUP`] has in a zone.
 pub fn capacity(zone: &str, cores: Option<u64>) -> FlavorGroupCapacity {
     let spec = FlavorGroupCapacitySpec { flavor_group: GROUP.to_owned(), availability_zone: zone.to_owned() };
     let mut capacity = FlavorGroupCapacity::new(&names::flavor_group_capacity(GROUP, zone), spec);
@@ -83,7 +80,7 @@ pub fn capacity(zone: &str, cores: Option<u64>) -> FlavorGroupCapacity {
     capacity
 }
 
-/// An empty memory host with room for so many slots of [`GROUP`].
+/// An empty memory host with free capacity for this many slots of [`GROUP`].
 pub fn host(name: &str, count: u64) -> Hypervisor {
     of_type(testing::hypervisor(name, &slots(count), &(count * SLOT_CORES).to_string()), "kvm")
 }
@@ -93,7 +90,6 @@ pub fn mixed_host(name: &str, memory: &str, cores: &str) -> Hypervisor {
     of_type(testing::hypervisor(name, memory, cores), "ch")
 }
 
-/// The host in another zone.
 pub fn in_zone(mut host: Hypervisor, zone: &str) -> Hypervisor {
     host.metadata.labels = Some([(berth_crds::labels::ZONE.to_owned(), zone.to_owned())].into());
     host
@@ -109,7 +105,6 @@ fn of_type(mut host: Hypervisor, hypervisor: &str) -> Hypervisor {
     host
 }
 
-/// Name of a slot.
 pub fn slot_name(uuid: &str, number: u64) -> String {
     berth_crds::names::slot(&berth_crds::names::commitment(uuid), number)
 }

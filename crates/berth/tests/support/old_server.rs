@@ -1,4 +1,5 @@
-//! An API server of version 1.30, as far as the start of the operator asks: it knows all kinds and allows everything.
+//! An API server of version 1.30, as far as the preflight of the operator asks: it knows all kinds and allows
+//! everything.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// It serves plain HTTP as long as the test runs.
+/// Serves plain HTTP as long as the test runs.
 pub struct OldServer {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -37,7 +38,7 @@ impl OldServer {
     }
 }
 
-/// One request per connection; what is asked is in its first bytes.
+/// One request per connection; its head is in the first bytes.
 async fn serve(mut connection: TcpStream, log: Arc<Mutex<Vec<String>>>) {
     let mut head = vec![0; 8192];
     let length = connection.read(&mut head).await.unwrap();

@@ -1,4 +1,4 @@
-//! The operator as a process: started as an administrator would, observed through its listeners and its log.
+//! The operator as a process, started as an administrator would, and observed through its listeners and its log.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -10,10 +10,10 @@ use berth_control_plane::{ControlPlane, Daemon};
 use super::http;
 use super::waiting::WITHIN;
 
-/// SIGTERM has to end the process within this time.
+/// The process must stop within this time after SIGTERM.
 pub const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Where the APIs are served, unless it is to be any free address.
+/// The argument with the address of the APIs, which is any free address by default.
 const API: &str = "--api-bind-address=";
 
 /// A running operator; it is killed when this is dropped.
@@ -26,12 +26,12 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts it; it may not be ready yet.
+    /// Starts it without waiting for readiness.
     pub async fn start(control_plane: &ControlPlane, kubeconfig: &Path, config: &Path) -> Self {
         Self::start_as("berth", control_plane, kubeconfig, config, &[]).await
     }
 
-    /// The same, with a log of its own, `<name>.log`, and more arguments.
+    /// Like `start`, with its own log, `<name>.log`, and more arguments.
     pub async fn start_as(
         name: &'static str,
         control_plane: &ControlPlane,
@@ -60,12 +60,10 @@ impl Operator {
         Self { daemon, log_begins, api, probes, metrics }
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.daemon.pid()
     }
 
-    /// Where its APIs answer.
     pub fn api(&self) -> SocketAddr {
         self.api
     }
@@ -75,49 +73,46 @@ impl Operator {
         http::get(self.probes, path).await
     }
 
-    /// The text of `/metrics`; empty when nobody answers.
+    /// The text of `/metrics`; empty without an answer.
     pub async fn metrics(&self) -> String {
         http::get(self.metrics, "/metrics").await.map(|(_, text)| text).unwrap_or_default()
     }
 
-    /// How many looks at objects there have been, of both controllers.
-    pub async fn looks(&self) -> u64 {
+    /// The number of reconciliations so far, of both controllers.
+    pub async fn reconciliations(&self) -> u64 {
         http::sum(&self.metrics().await, "berth_controller_runs_total", &[])
     }
 
-    /// Whether it says that it leads; `None` when it does not answer.
+    /// Whether it reports that it leads; `None` without an answer.
     pub async fn leads(&self) -> Option<bool> {
         let metrics = self.metrics().await;
         metrics.lines().find_map(|line| line.strip_prefix("berth_leader ")).map(|value| value == "1")
     }
 
-    /// Sends it a signal, such as `STOP`.
     pub fn signal(&self, signal: &str) {
         self.daemon.signal(signal).unwrap();
     }
 
-    /// Waits until it has ended by itself: the exit code, and what it wrote since its start.
+    /// Waits until it has exited by itself; returns the exit code and what it wrote since its start.
     pub async fn ended(mut self) -> (Option<i32>, String) {
         let status = self.daemon.ended(WITHIN).await.unwrap();
         let log = self.log();
-        let status = status.unwrap_or_else(|| panic!("it has not ended:\n{log}"));
+        let status = status.unwrap_or_else(|| panic!("the process has not exited:\n{log}"));
         (status.code(), log)
     }
 
-    /// What it wrote since this start.
     pub fn log(&self) -> String {
         let all = fs::read(self.daemon.log()).unwrap_or_default();
         String::from_utf8_lossy(all.get(self.log_begins..).unwrap_or_default()).into_owned()
     }
 
-    /// The last lines of that.
     pub fn end_of_log(&self) -> String {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
-    /// SIGTERM: it must end by itself, with success, in time.
+    /// Sends SIGTERM: it must exit by itself, with success, in time.
     pub async fn stop(mut self) -> Duration {
         let asked = Instant::now();
         let (log, begins) = (self.daemon.log().to_owned(), self.log_begins);
@@ -125,24 +120,24 @@ impl Operator {
         let took = asked.elapsed();
         let log = fs::read_to_string(log).unwrap_or_default();
         let log = log.get(begins..).unwrap_or_default();
-        assert!(status.is_some_and(|status| status.success()), "ended with {status:?} after {took:?}:\n{log}");
+        assert!(status.is_some_and(|status| status.success()), "exited with {status:?} after {took:?}:\n{log}");
         assert!(took < STOPS_WITHIN, "it took {took:?} to stop:\n{log}");
         took
     }
 
-    /// SIGKILL, in the middle of whatever it does.
+    /// Sends SIGKILL, in the middle of any work.
     pub fn kill(self) {
         drop(self);
     }
 }
 
-/// Starts of one name write into one file, one after the other.
+/// Processes of one name append to the same file.
 fn log_length(control_plane: &ControlPlane, name: &str) -> usize {
     let log = control_plane.kubeconfig().with_file_name(format!("{name}.log"));
     fs::metadata(log).map_or(0, |data| usize::try_from(data.len()).unwrap())
 }
 
-/// Addresses that nobody listens at. Somebody else may take one before it is used; the operator then ends and says so.
+/// Free addresses. Another process may take one before it is used; the operator then exits with an error.
 pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     held.map(|listener| listener.local_addr().unwrap())

@@ -1,5 +1,5 @@
-//! Objects of a region as the system wrote them that we take over from (`tests/recorded`), and what we may write to them:
-//! every difference has a name, or is none that we may make.
+//! Objects of a region as an older system wrote them (`tests/recorded`), and which writes to them are expected: every
+//! difference has a name, or is forbidden.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,44 +14,42 @@ const FILES: [&str; 5] = [
     include_str!("../recorded/oddities.yaml"),
 ];
 
-/// What is written to which of the recorded objects, and why. What is not named here is left alone.
+/// Which recorded objects are written, and why. Objects that are not listed are left alone.
 const WRITTEN: &[(&[&str], &[&str])] = &[
-    // U50: they cannot go without their slots any more. Nothing else is said about them.
+    // They get a finalizer, and no condition changes.
     (
         &["finalizer"],
         &["01", "04", "05", "07", "0a", "0f", "14", "15", "16", "1f", "20", "22", "ab", "legacy-import-7"],
     ),
-    // The slot was written after the last echo.
+    // The slot was written after the last update of its observed status.
     (&["echo"], &["01-2"]),
-    // What they waited for is there; one was accepted without a copy of its spec.
+    // The capacity that they waited for is there; one was accepted without a copy of its spec.
     (&["accepted", "finalizer", "said"], &["02", "03", "06", "10", "11"]),
     (&["echo", "in force", "placed", "said"], &["02-2"]),
     // Their hosts were written already; one has a VM there.
     (&["echo", "in force", "said"], &["10-0"]),
     (&["confirmed", "echo", "in force", "said"], &["03-1"]),
     (&["label"], &["06-0"]),
-    // `confirmed` was no reason, but a state.
+    // `confirmed` is a state and no valid reason.
     (&["said"], &["0c"]),
     // It follows its VM.
     (&["arrived", "confirmed", "said"], &["11-0"]),
-    // It still waits, and says in numbers why as soon as it is tried again.
+    // It still waits, and its message has the numbers as soon as it is tried again.
     (&["said"], &[WAITING]),
-    // U14: another object has its UUID.
+    // Another object has its UUID.
     (&["said"], &[NOT_SERVED]),
-    // Its commitment has no end any more.
+    // The end time of its commitment was removed.
     (&["creator", "end"], &["legacy-import-7-0"]),
 ];
 
-/// The beginning of most recorded names.
 const PREFIX: &str = "commitment-6b0f3a52-9d41-4c7e-8a15-0000000000";
 
-/// What is written to each of the recorded objects.
+/// The kinds of writes to each of the recorded objects.
 pub fn written() -> BTreeMap<String, BTreeSet<&'static str>> {
     let each = WRITTEN.iter().flat_map(|(kinds, names)| names.iter().map(move |name| (name, kinds)));
     each.map(|(name, kinds)| (long(name), kinds.iter().copied().collect())).collect()
 }
 
-/// A recorded name from its end.
 pub fn long(name: &str) -> String {
     let is_short = name.split('-').next().is_some_and(|first| first.len() == 2);
     if is_short { format!("{PREFIX}{name}") } else { name.to_owned() }
@@ -62,7 +60,7 @@ pub const NOT_SERVED: &str = "copy-of-21";
 
 const WAITING: &str = "14-1";
 
-/// The slot that waits for room; what it says is refreshed after the retry interval.
+/// The slot that waits for free capacity; its message is refreshed after the retry interval.
 pub fn waiting() -> String {
     long(WAITING)
 }
@@ -76,17 +74,16 @@ pub fn objects() -> Vec<Value> {
     documents.map(|document| serde_saphyr::from_str(document).unwrap()).collect()
 }
 
-/// The name of an object.
 pub fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap()
 }
 
-/// What an object holds at a path, as text; empty if it holds nothing.
+/// The text of an object at a path; empty without one.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The kinds of writes between two states of an object, or the first difference that nobody may make.
+/// The kinds of writes between two states of an object, or the first forbidden difference.
 pub fn explained(before: &Value, after: &Value) -> Result<BTreeSet<&'static str>, String> {
     let [old, new] = [leaves(before), leaves(after)];
     let pointers: BTreeSet<_> = old.keys().chain(new.keys()).collect();
@@ -129,8 +126,8 @@ fn of_commitment(change: &Change<'_>) -> Option<&'static str> {
     if change.is_below("/metadata/finalizers") {
         return (added && change.new.is_some_and(|new| new == labels::RELEASE_SLOTS)).then_some("finalizer");
     }
-    let said = ["/status/conditions", "/status/statusSummary", "/status/lastReconcileAt"];
-    if said.iter().any(|path| change.is_below(path)) {
+    let reported = ["/status/conditions", "/status/statusSummary", "/status/lastReconcileAt"];
+    if reported.iter().any(|path| change.is_below(path)) {
         return Some("said");
     }
     let accepted = ["/status/acceptedSpec", "/status/acceptedAt"].iter().any(|path| change.is_below(path));
@@ -155,7 +152,6 @@ fn of_slot(change: &Change<'_>) -> Option<&'static str> {
     }
 }
 
-/// What a server writes by itself.
 fn belongs_to_the_server(pointer: &str) -> bool {
     ["resourceVersion", "generation", "managedFields", "uid", "creationTimestamp"]
         .iter()

@@ -1,4 +1,4 @@
-//! An external scheduler that does what it is told, well or badly.
+//! An external scheduler with a given behaviour, right or wrong.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,22 +12,17 @@ use tokio::time::sleep;
 
 use super::nova::PATH;
 
-/// How it answers.
+/// The behaviour of the stub.
 #[derive(Clone, Debug)]
 pub enum Manner {
-    /// With this host.
     Host(&'static str),
-    /// With this host, after a while.
     Slowly(&'static str, Duration),
-    /// That there is no host.
     NoHost,
-    /// With this status and body.
-    Says(&'static str, &'static str),
-    /// It hangs up.
+    Reported(&'static str, &'static str),
     HangsUp,
 }
 
-/// A running one, until the end of the test.
+/// A stub that runs until the end of the test.
 #[derive(Clone)]
 pub struct SchedulerStub {
     address: SocketAddr,
@@ -44,29 +39,25 @@ impl SchedulerStub {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let stub = serving.clone();
-                // Whoever breaks off has no need of an answer.
+                // A client that disconnects needs no answer.
                 tokio::spawn(async move { stub.one(stream).await });
             }
         });
         stub
     }
 
-    /// For `schedulerURL`.
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// From now on it answers like this.
     pub fn becomes(&self, manner: Manner) {
         *self.manner.lock() = manner;
     }
 
-    /// The requests so far.
     pub fn asked(&self) -> Vec<Value> {
         self.asked.lock().clone()
     }
 
-    /// One request for each connection.
     async fn one(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let Some(body) = read(&mut stream).await? else { return Ok(()) };
         self.asked.lock().push(serde_json::from_slice(&body).unwrap());
@@ -79,7 +70,7 @@ impl SchedulerStub {
                 hosts(&[host])
             }
             Manner::NoHost => hosts(&[]),
-            Manner::Says(status, body) => (status, body.to_owned()),
+            Manner::Reported(status, body) => (status, body.to_owned()),
             Manner::HangsUp => return Ok(()),
         };
         let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
@@ -87,7 +78,7 @@ impl SchedulerStub {
     }
 }
 
-/// The body of a request, whose length its head says.
+/// Reads the body of a request, whose length is in its head.
 async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
     let (mut all, mut part) = (Vec::new(), [0; 4096]);
     loop {

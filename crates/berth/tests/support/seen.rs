@@ -1,4 +1,4 @@
-//! What the API server holds at a moment, and how it reads on a page.
+//! The objects of the API server at a moment, and their display.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const MIB: i64 = 1 << 20;
 
-/// All objects that matter here. Reservations that our type cannot read are kept as they are.
+/// All objects that matter here. Reservations that cannot be decoded are kept raw.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub commitments: Vec<CommittedResource>,
@@ -29,12 +29,10 @@ impl Seen {
         self.named(&names::commitment(uuid))
     }
 
-    /// The commitment object of this name.
     pub fn named(&self, name: &str) -> Option<&CommittedResource> {
         self.commitments.iter().find(|commitment| commitment.name_any() == name)
     }
 
-    /// All slots.
     pub fn slots(&self) -> impl Iterator<Item = &Reservation> {
         self.reservations.iter().filter(|one| one.spec.type_ == ReservationType::CommittedResourceReservation)
     }
@@ -44,7 +42,6 @@ impl Seen {
         self.slots().filter(|slot| commitment_of(slot) == uuid).collect()
     }
 
-    /// The slot of this name.
     pub fn slot(&self, name: &str) -> Option<&Reservation> {
         self.slots().find(|slot| slot.name_any() == name)
     }
@@ -61,7 +58,7 @@ impl Seen {
         self.slots_of(uuid).iter().map(|slot| amount(&slot.spec.resources, resources::MEMORY) / MIB).collect()
     }
 
-    /// `<kind>/<name>` and resourceVersion of everything that the operator writes.
+    /// `<kind>/<name>` and resourceVersion of all objects that the operator writes.
     pub fn versions(&self) -> BTreeMap<String, String> {
         let commitments =
             self.commitments.iter().map(|c| (format!("commitment {}", c.name_any()), c.resource_version()));
@@ -70,37 +67,35 @@ impl Seen {
     }
 }
 
-/// UUID of the commitment that a slot names.
+/// The UUID of the commitment that a slot names.
 pub fn commitment_of(slot: &Reservation) -> &str {
     let data = slot.spec.committed_resource_reservation.as_ref();
     data.and_then(|data| data.commitment_uuid.as_deref()).unwrap_or_default()
 }
 
-/// The condition Ready of a commitment.
 pub fn ready(commitment: &CommittedResource) -> Option<&Condition> {
     conditions::ready(&commitment.status.as_ref()?.conditions)
 }
 
-/// The condition Ready of a Reservation.
 pub fn slot_ready(slot: &Reservation) -> Option<&Condition> {
     conditions::ready(&slot.status.as_ref()?.conditions)
 }
 
-/// The host on which a Reservation is in force.
+/// The host on which a Reservation is ready.
 pub fn in_force_on(slot: &Reservation) -> Option<&str> {
     slot.status.as_ref()?.host.as_deref()
 }
 
-/// An amount of a resource map, rounded up; what is absent or unreadable is nothing.
+/// An amount of a resource map, rounded up; 0 if it is missing or invalid.
 pub fn amount(map: &BTreeMap<String, Quantity>, name: &str) -> i64 {
     let quantity = map.get(name).and_then(|quantity| berth_core::Quantity::parse(quantity.as_str()).ok());
     quantity.map_or(0, berth_core::Quantity::round_up)
 }
 
-/// Lines of each kind in the text of a failure.
+/// The number of lines of each kind in the text of a failure.
 const LINES: usize = 40;
 
-/// One line for each object, what is not ready first, for the text of a failure.
+/// One line for each object, those that are not ready first, for the text of a failure.
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_ready = |condition: Option<&Condition>| condition.is_some_and(|condition| condition.status == "True");
@@ -135,14 +130,14 @@ fn commitment_line(c: &CommittedResource) -> String {
         spec.state,
         c.finalizers(),
         meta.deletion_timestamp.as_ref().map(|time| time.0),
-        said(ready(c)),
+        reported(ready(c)),
     )
 }
 
 fn reservation_line(r: &Reservation) -> String {
     let (target, host) = (r.spec.target_host.as_deref(), in_force_on(r));
     let size: Vec<_> = r.spec.resources.iter().map(|(name, size)| format!("{name}={size}")).collect();
-    format!("{} {} target={target:?} host={host:?}: {}", r.name_any(), size.join(" "), said(slot_ready(r)))
+    format!("{} {} target={target:?} host={host:?}: {}", r.name_any(), size.join(" "), reported(slot_ready(r)))
 }
 
 fn host_line(h: &Hypervisor) -> String {
@@ -153,7 +148,7 @@ fn host_line(h: &Hypervisor) -> String {
     format!("{} zone={zone:?} capacity={capacity:?} allocation={allocation:?} vms={vms}", h.name_any())
 }
 
-fn said(condition: Option<&Condition>) -> String {
+fn reported(condition: Option<&Condition>) -> String {
     match condition {
         Some(c) => format!("{}={} (generation {:?}) {}", c.status, c.reason, c.observed_generation, c.message),
         None => "no condition".to_owned(),

@@ -1,5 +1,5 @@
-//! A second control plane beside that of [`World`]: the cluster of [`OTHER_ZONE`], where the operator is who it is at
-//! home. Stories see both clusters, and the laws are judged over both together.
+//! A second control plane beside that of [`World`]: the cluster of [`OTHER_ZONE`], in which the operator has the same
+//! identity as at home. Tests see both clusters, and the invariants are checked over both together.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,14 +18,14 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::time::sleep;
 
 use super::cloud::Cloud;
-use super::laws;
+use super::invariants;
 use super::objects::OTHER_ZONE;
 use super::operator::Operator;
 use super::seen::{Seen, ready};
 use super::waiting::{none, so, until};
 use super::world::{GRACE, QUIET, STAGES, World, client, grant, keys, prepare};
 
-/// What the operator calls itself to both API servers.
+/// The user agent of the operator for both API servers.
 const NAME: &str = "berth";
 
 /// Kinds whose objects are in the cluster of their zone.
@@ -36,22 +36,19 @@ const OF_ZONES: [&str; 4] = [
     "kvm.cloud.sap/v1/Hypervisor",
 ];
 
-/// One for each home, whose account it trusts.
+/// One for each home cluster, whose account it trusts.
 static REMOTES: [OnceCell<Mutex<ControlPlane>>; STAGES] = [const { OnceCell::const_new() }; STAGES];
 
-/// One of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where the operator and the flavor groups are, and every zone but one.
+    /// The cluster of the operator, of the flavor groups, and of every zone but one.
     Home,
-    /// Where [`OTHER_ZONE`] is.
     Remote,
 }
 
-/// Both.
 pub const SIDES: [Side; 2] = [Side::Home, Side::Remote];
 
-/// The stage of one story. It reads and writes at home as [`World`] does.
+/// The fixture of one test. It reads and writes at home as [`World`] does.
 pub struct TwoClusters {
     home: World,
     cloud: Cloud,
@@ -68,7 +65,7 @@ impl Deref for TwoClusters {
 }
 
 impl TwoClusters {
-    /// Two empty clouds, and the operator, which has heard from both.
+    /// Two empty clouds, and the operator, which has synced both.
     pub async fn begin() -> Self {
         let mut two = Self::without_operator().await;
         two.start().await;
@@ -76,14 +73,14 @@ impl TwoClusters {
         two
     }
 
-    /// Two empty clouds, and nobody who looks after them.
+    /// Two empty clouds, without an operator.
     pub async fn without_operator() -> Self {
         let home = World::without_operator().await;
         let remote = REMOTES[home.stage()].get_or_init(async || Mutex::new(second(&home).await));
         let mut remote = remote.await.lock().await;
         let cloud = Cloud::new(client(&remote).await);
         if cloud.see().await.is_err() {
-            // A story about an outage has failed in the middle of it.
+            // A test of an outage may have failed in the middle of it.
             remote.restart_api_server().await.unwrap();
         }
         grant(&remote).await;
@@ -106,7 +103,7 @@ impl TwoClusters {
         fs::write(&self.config, config.to_string()).unwrap();
     }
 
-    /// Starts the operator and waits until it is ready, which says nothing about the remote.
+    /// Starts the operator and waits until it is ready, which is independent of the remote.
     pub async fn start(&mut self) {
         let account = self.home.account().to_owned();
         let operator = Operator::start(self.home.control_plane(), &account, &self.config).await;
@@ -118,25 +115,23 @@ impl TwoClusters {
         .await;
     }
 
-    /// SIGTERM, in time.
     pub async fn stop(&mut self) {
         self.home.stop().await;
     }
 
-    /// The API server of the remote is killed.
+    /// Kills the API server of the remote.
     pub async fn remote_goes(&mut self) {
         self.remote.stop_api_server().await.unwrap();
     }
 
-    /// It is back, and as it was.
     pub async fn remote_comes(&mut self) {
         self.remote.restart_api_server().await.unwrap();
     }
 
-    /// Waits until the operator follows all kinds of the remote (1), or none (0).
+    /// Waits until the operator watches all kinds of the remote (1), or none (0).
     pub async fn remote_is(&self, complete: u64) {
         let wanted = OF_ZONES.len() as u64 * complete;
-        self.until(&format!("{wanted} stores follow the remote"), async |two| {
+        self.until(&format!("{wanted} stores watch the remote"), async |two| {
             let cluster = format!("cluster=\"{OTHER_ZONE}\"");
             let sum = two.counted("berth_store_complete", &[&cluster]).await;
             so(sum == wanted, || format!("{sum} do"))
@@ -144,7 +139,7 @@ impl TwoClusters {
         .await;
     }
 
-    /// Waits until `/readyz` is 200 and says this about a remote; without words, that nothing is wrong with any.
+    /// Waits until `/readyz` is 200 and reports this about a remote; without words, that all remotes are healthy.
     pub async fn ready_but(&self, words: &[&str]) {
         self.until(&format!("/readyz names {words:?}"), async |two| match two.operator().probe("/readyz").await {
             Some((200, text)) => {
@@ -157,12 +152,12 @@ impl TwoClusters {
         .await;
     }
 
-    /// The sum of the samples of a metric of the operator whose line holds all these words.
+    /// The sum of the samples of a metric of the operator whose line has all these words.
     pub async fn counted(&self, metric: &str, words: &[&str]) -> u64 {
         super::http::sum(&self.operator().metrics().await, metric, words)
     }
 
-    /// Removes a verb on a resource from what the account may do in the remote.
+    /// Removes a verb on a resource from the rights of the account in the remote.
     pub async fn deny(&self, resource: &str, verb: &str) {
         let api: Api<ClusterRole> = Api::all(client(&self.remote).await);
         let mut role = api.get(NAME).await.unwrap();
@@ -178,7 +173,7 @@ impl TwoClusters {
         grant(&self.remote).await;
     }
 
-    /// A cluster as everybody but the operator uses it.
+    /// A cluster as every client but the operator uses it.
     pub fn at(&self, side: Side) -> &Cloud {
         match side {
             Side::Home => &self.home,
@@ -186,18 +181,16 @@ impl TwoClusters {
         }
     }
 
-    /// Everything in one cluster.
     pub async fn seen(&self, side: Side) -> Seen {
         self.at(side).see().await.unwrap()
     }
 
-    /// Everything in both.
     pub async fn both(&self) -> Result<[Seen; 2], String> {
         let see = async |side| self.at(side).see().await.map_err(|error| format!("{side:?}: {error}"));
         Ok([see(Side::Home).await?, see(Side::Remote).await?])
     }
 
-    /// The reasons of the events about a commitment in one cluster, in the order of their coming.
+    /// The reasons of the events about a commitment in one cluster, in order.
     pub async fn events(&self, side: Side, uuid: &str) -> Vec<String> {
         let control_plane = match side {
             Side::Home => None,
@@ -213,9 +206,9 @@ impl TwoClusters {
         events.into_iter().filter_map(|event| event.reason).collect()
     }
 
-    /// Looks until it is so; a failure shows both clusters and the operator.
-    pub async fn until<T>(&self, what: &str, look: impl AsyncFn(&Self) -> Result<T, String>) -> T {
-        match until(async || look(self).await).await {
+    /// Waits until the check succeeds; a failure shows both clusters and the operator.
+    pub async fn until<T>(&self, what: &str, reconcile: impl AsyncFn(&Self) -> Result<T, String>) -> T {
+        match until(async || reconcile(self).await).await {
             Ok(good) => good,
             Err(bad) => panic!("{what}: {bad}\n{}", self.report().await),
         }
@@ -226,30 +219,30 @@ impl TwoClusters {
         format!("The objects of the remote:\n{remote}\nHome. {}", self.home.report().await)
     }
 
-    /// Waits until one cluster is as `judge` wants it.
-    pub async fn sees<T>(&self, side: Side, what: &str, judge: impl Fn(&Seen) -> Result<T, String>) -> T {
-        let look = async |two: &Self| judge(&two.at(side).see().await.map_err(|error| error.to_string())?);
-        self.until(&format!("{side:?}: {what}"), look).await
+    /// Waits until one cluster passes `checker`.
+    pub async fn sees<T>(&self, side: Side, what: &str, checker: impl Fn(&Seen) -> Result<T, String>) -> T {
+        let reconcile = async |two: &Self| checker(&two.at(side).see().await.map_err(|error| error.to_string())?);
+        self.until(&format!("{side:?}: {what}"), reconcile).await
     }
 
-    /// Waits until a commitment of one cluster says this, about its present generation.
-    pub async fn says(&self, side: Side, uuid: &str, reason: &str, message: &str) -> Seen {
-        let what = format!("{uuid} says {reason}: {message}");
+    /// Waits until a commitment of one cluster has this ready condition for its current generation.
+    pub async fn reported(&self, side: Side, uuid: &str, reason: &str, message: &str) -> Seen {
+        let what = format!("{uuid} has {reason}: {message}");
         self.sees(side, &what, |seen| {
             let commitment = seen.commitment(uuid).ok_or("it is not there")?;
-            let ready = ready(commitment).ok_or("it says nothing")?;
+            let ready = ready(commitment).ok_or("it has no condition")?;
             let present = ready.observed_generation == commitment.metadata.generation;
             so(present && ready.reason == reason && ready.message.starts_with(message), || {
-                format!("it says {}: {} (of its generation: {present})", ready.reason, ready.message)
+                format!("it has {}: {} (of its generation: {present})", ready.reason, ready.message)
             })?;
             Ok(seen.clone())
         })
         .await
     }
 
-    /// Waits until a commitment of one cluster is accepted as it is.
+    /// Waits until a commitment of one cluster is accepted with its current spec.
     pub async fn accepted(&self, side: Side, uuid: &str) -> Seen {
-        self.says(side, uuid, "Accepted", "commitment successfully reserved").await
+        self.reported(side, uuid, "Accepted", "commitment successfully reserved").await
     }
 
     /// Waits until a commitment is not in a cluster any more.
@@ -258,9 +251,9 @@ impl TwoClusters {
         self.sees(side, &format!("{uuid} is gone"), |seen| there(seen).map(|()| seen.clone())).await
     }
 
-    /// Writes of the operator to commitments and slots, in both clusters, also those that changed nothing.
+    /// The writes of the operator to commitments and slots in both clusters, including those without a change.
     fn written(&self) -> usize {
-        let (home, remote) = (self.home.journal(), self.remote.journal().unwrap());
+        let (home, remote) = (self.home.audit_log(), self.remote.write_requests().unwrap());
         let ours = home.into_iter().chain(remote).filter(|write| {
             let kind = write.resource.split('/').next().unwrap_or_default();
             write.user_agent.starts_with(NAME) && ["committedresources", "reservations"].contains(&kind)
@@ -268,29 +261,29 @@ impl TwoClusters {
         ours.count()
     }
 
-    /// Waits until nothing happens any more and all laws hold over both clusters.
+    /// Waits until nothing happens any more and all invariants hold over both clusters.
     pub async fn rest(&self) -> [Seen; 2] {
-        self.until("both clusters are at rest and all laws hold", async |two| {
+        self.until("both clusters are at rest and all invariants hold", async |two| {
             let before = two.both().await?;
             let [home, remote] = &before;
-            none(&laws::broken_at_rest_in(&[(ClusterName::home(), home), (OTHER_ZONE.into(), remote)]))?;
-            let looks = two.operator().looks().await;
+            none(&invariants::broken_at_rest_in(&[(ClusterName::home(), home), (OTHER_ZONE.into(), remote)]))?;
+            let reconciliations = two.operator().reconciliations().await;
             sleep(QUIET).await;
             let later = two.both().await?;
             so(versions(&before) == versions(&later), || "objects still change".to_owned())?;
-            let more = two.operator().looks().await - looks;
-            so(more == 0, || format!("{more} looks within {QUIET:?}"))?;
+            let more = two.operator().reconciliations().await - reconciliations;
+            so(more == 0, || format!("{more} reconciliations within {QUIET:?}"))?;
             Ok(later)
         })
         .await
     }
 
-    /// The end of a story: the laws hold, and whoever looks again or starts again writes nothing.
+    /// Ends the test: the invariants hold, and another reconciliation or a restart writes nothing.
     pub async fn end(mut self) {
         let before = self.rest().await;
         let written = self.written();
-        self.wake_all(&before).await;
-        self.nothing_was_written("when it looks again", &before, written).await;
+        self.enqueue_all(&before).await;
+        self.nothing_was_written("when it reconciles again", &before, written).await;
         self.stop().await;
         self.start().await;
         self.remote_is(1).await;
@@ -298,23 +291,25 @@ impl TwoClusters {
         self.stop().await;
     }
 
-    async fn wake_all(&self, seen: &[Seen; 2]) {
-        let (looks, all) =
-            (self.operator().looks().await, seen.iter().map(|seen| seen.commitments.len() as u64).sum::<u64>());
-        let change = json!({ "metadata": { "annotations": { "test/woken": looks.to_string() } } });
+    async fn enqueue_all(&self, seen: &[Seen; 2]) {
+        let (reconciliations, all) = (
+            self.operator().reconciliations().await,
+            seen.iter().map(|seen| seen.commitments.len() as u64).sum::<u64>(),
+        );
+        let change = json!({ "metadata": { "annotations": { "test/woken": reconciliations.to_string() } } });
         self.edit::<Knowledge>(names::FLAVOR_GROUPS, change).await;
-        self.until("the operator looks again", async |two| {
-            let after = two.operator().looks().await;
-            so(after >= looks + all, || format!("{after} looks, {} wanted", looks + all))
+        self.until("the operator reconciles again", async |two| {
+            let after = two.operator().reconciliations().await;
+            so(after >= reconciliations + all, || format!("{after} reconciliations, {} wanted", reconciliations + all))
         })
         .await;
     }
 
     async fn nothing_was_written(&self, when: &str, before: &[Seen; 2], written: usize) {
         let objects: usize = before.iter().map(|seen| seen.commitments.len() + seen.slots().count()).sum();
-        self.until("all objects were looked at", async |two| {
-            let looks = two.operator().looks().await;
-            so(looks >= objects as u64, || format!("{looks} looks at {objects} objects"))
+        self.until("all objects were reconciled", async |two| {
+            let reconciliations = two.operator().reconciliations().await;
+            so(reconciliations >= objects as u64, || format!("{reconciliations} reconciliations of {objects} objects"))
         })
         .await;
         let after = self.rest().await;
@@ -328,7 +323,6 @@ fn versions(both: &[Seen; 2]) -> [BTreeMap<String, String>; 2] {
     both.each_ref().map(Seen::versions)
 }
 
-/// A commitment of [`OTHER_ZONE`].
 pub fn of_remote(mut commitment: CommittedResource) -> CommittedResource {
     OTHER_ZONE.clone_into(&mut commitment.spec.availability_zone);
     commitment

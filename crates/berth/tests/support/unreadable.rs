@@ -1,4 +1,4 @@
-//! Objects that we cannot read, as a newer release may have left them.
+//! Objects that cannot be decoded, as a newer release may have left them.
 
 use berth_crds::{Reservation, generate};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::cloud::Cloud;
 use super::waiting::until;
 
-/// The CRDs of a newer release that knows another type of Reservation.
+/// The CRDs of a newer release that has another type of Reservation.
 pub fn newer_crds() -> Vec<CustomResourceDefinition> {
     let mut crds = generate::without_rules();
     for crd in crds.iter_mut().filter(|crd| crd.spec.names.kind == "Reservation") {
@@ -19,12 +19,12 @@ pub fn newer_crds() -> Vec<CustomResourceDefinition> {
     crds
 }
 
-/// Stores a Reservation that we cannot read, as a newer release may have left it.
+/// Stores a Reservation that cannot be decoded, as a newer release may have left it.
 pub async fn store_unreadable(world: &Cloud, name: &str, target: &str) {
     let size = json!({ "memory": "480Gi", "cpu": "30" });
     let object = json!({ "metadata": { "name": name },
                          "spec": { "type": "FutureReservation", "targetHost": target, "resources": size } });
-    // A changed schema comes into force a moment after the CRD.
+    // A changed schema takes effect a moment after the CRD.
     let stored = until(async || world.create_raw::<Reservation>(object.clone()).await).await;
     stored.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The control planes that all stories share: each story has one of them for itself, with an empty cloud.
+//! The control planes that all tests share: each test has one of them for itself, with an empty cloud.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -20,12 +20,12 @@ use super::cloud::Cloud;
 use super::operator::Operator;
 use super::seen::{Seen, ready};
 use super::waiting::{none, so, until};
-use super::{http, laws};
+use super::{http, invariants};
 
-/// How long nothing may happen before it counts as rest.
+/// The world is at rest when nothing happens for this time.
 pub const QUIET: Duration = Duration::from_millis(250);
 
-/// A host must be missing for so long before its slots move; far less than the minute of production.
+/// The grace of a missing host before its slots move; far less than the minute of production.
 pub const GRACE: Duration = Duration::from_secs(2);
 
 /// Metrics that help to understand a failure.
@@ -38,28 +38,27 @@ const TELLING: [&str; 6] = [
     "berth_writes",
 ];
 
-/// So many stories are told at the same time.
+/// The number of concurrent tests.
 pub const STAGES: usize = 2;
 
 static SHARED: [OnceCell<Mutex<Shared>>; STAGES] = [const { OnceCell::const_new() }; STAGES];
 
-/// What stories share, one after the other. It ends with the process.
+/// The parts that tests share, one after the other. They end with the process.
 struct Shared {
-    /// Its number, below [`STAGES`].
     stage: usize,
     control_plane: ControlPlane,
-    /// Of the account that the manifests in `config/rbac` make.
+    /// The kubeconfig of the account from the manifests in `config/rbac`.
     account: PathBuf,
     config: NamedTempFile,
 }
 
-/// The stage of one story. It reads and writes as [`Cloud`] does.
+/// The fixture of one test. It reads and writes as [`Cloud`] does.
 pub struct World {
     cloud: Cloud,
     operator: Option<Operator>,
     /// The kubeconfig that the operator is started with.
     kubeconfig: PathBuf,
-    /// Its configuration, unless it is that of all stories.
+    /// Its configuration, unless it is the usual one.
     config: Option<NamedTempFile>,
     shared: MutexGuard<'static, Shared>,
 }
@@ -80,8 +79,8 @@ impl World {
         world
     }
 
-    /// A cloud with these hosts, which the operator knows from the start: what it is told later reaches it kind by kind, so
-    /// a commitment may come before a host that was there first, and be rejected.
+    /// A cloud with these hosts, which the operator knows from the start. Later objects reach it kind by kind, so it
+    /// may see a commitment before an older host, and reject the commitment.
     pub async fn with_hosts(hosts: &[Hypervisor]) -> Self {
         let mut world = Self::without_operator().await;
         for host in hosts {
@@ -91,12 +90,12 @@ impl World {
         world
     }
 
-    /// An empty cloud with flavor groups, and nobody who looks after it.
+    /// An empty cloud with flavor groups, without an operator.
     pub async fn without_operator() -> Self {
         let mut shared = Shared::free().await;
         let cloud = Cloud::new(client(&shared.control_plane).await);
         if cloud.see().await.is_err() {
-            // A story about an outage has failed in the middle of it.
+            // A test of an outage may have failed in the middle of it.
             shared.control_plane.restart_api_server().await.unwrap();
         }
         cloud.clear().await;
@@ -109,7 +108,6 @@ impl World {
         self.shared.stage
     }
 
-    /// Starts the operator.
     pub async fn launch(&mut self) {
         let (shared, config) = (&self.shared, self.config.as_ref().unwrap_or(&self.shared.config));
         let operator = Operator::start(&shared.control_plane, &self.kubeconfig, config.path()).await;
@@ -123,15 +121,14 @@ impl World {
     }
 
     async fn until_ready(&self) {
-        self.until_told("the operator is ready", async |world, _| match world.operator().probe("/readyz").await {
+        self.until_reported("the operator is ready", async |world, _| match world.operator().probe("/readyz").await {
             Some((200, _)) => Ok(()),
             other => Err(format!("/readyz answers {other:?}")),
         })
         .await;
     }
 
-    /// Starts an operator that competes with others for the lease. Its name is also what it calls itself to the API
-    /// server.
+    /// Starts an operator that competes with others for the lease. Its name is also its user agent.
     pub async fn launch_replica(&self, name: &'static str) -> Operator {
         let control_plane = &self.shared.control_plane;
         let config = control_plane.kubeconfig().with_file_name(format!("{name}.json"));
@@ -139,7 +136,7 @@ impl World {
         Operator::start_as(name, control_plane, &self.shared.account, &config, &["--leader-elect"]).await
     }
 
-    /// What was started by somebody else becomes the operator of this world.
+    /// Makes an operator that the caller has started the operator of this world.
     pub fn adopt(&mut self, operator: Operator) {
         self.operator = Some(operator);
     }
@@ -149,57 +146,50 @@ impl World {
         client(&self.shared.control_plane).await
     }
 
-    /// All writes of this control plane so far.
-    pub fn journal(&self) -> Vec<WriteRequest> {
-        self.shared.control_plane.journal().unwrap()
+    /// All writes to this control plane so far.
+    pub fn audit_log(&self) -> Vec<WriteRequest> {
+        self.shared.control_plane.write_requests().unwrap()
     }
 
-    /// The running operator.
     pub fn operator(&self) -> &Operator {
         self.operator.as_ref().unwrap()
     }
 
-    /// Ends it with SIGTERM, in time.
     pub async fn stop(&mut self) -> Duration {
         self.operator.take().unwrap().stop().await
     }
 
-    /// Ends it with SIGKILL.
     pub fn kill(&mut self) {
         self.operator.take().unwrap().kill();
     }
 
-    /// kubectl with the rights of an administrator.
     pub async fn kubectl(&self, arguments: &[&str]) -> String {
         self.shared.control_plane.run_kubectl(arguments, None).await.unwrap()
     }
 
-    /// kubectl that may be refused.
     pub async fn try_kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         self.shared.control_plane.run_kubectl(arguments, None).await.map_err(|error| error.to_string())
     }
 
-    /// To stop and restart the API server.
     pub fn control_plane(&mut self) -> &mut ControlPlane {
         &mut self.shared.control_plane
     }
 
-    /// The kubeconfig of the operator's account.
     pub fn account(&self) -> &Path {
         &self.shared.account
     }
 
-    /// From the next start on the operator uses this kubeconfig.
+    /// Starts the operator with this kubeconfig from the next start on.
     pub fn use_kubeconfig(&mut self, path: &Path) {
         path.clone_into(&mut self.kubeconfig);
     }
 
-    /// From the next start on a host may be missing for so long before its slots move.
+    /// Sets the grace of a missing host from the next start on.
     pub fn use_grace(&mut self, grace: Duration) {
         self.config = Some(configuration(&keys("berth", grace)));
     }
 
-    /// From the next start on the operator has these keys in its configuration, beside the usual ones.
+    /// Adds this to the configuration of the operator from the next start on.
     pub fn use_keys(&mut self, more: &Value) {
         let mut all = keys("berth", GRACE);
         merge(&mut all, more);
@@ -216,23 +206,22 @@ impl World {
         self.until_ready().await;
     }
 
-    /// All clients lose their connections, and with them their watches, which are authorized only when they begin.
+    /// Breaks the connections of all clients, and with them their watches, which are authorized only when they start.
     pub async fn cut_watches(&mut self) {
         self.shared.control_plane.restart_api_server().await.unwrap();
     }
 
-    /// Everything that is there.
     pub async fn now(&self) -> Seen {
         self.cloud.see().await.unwrap()
     }
 
-    /// Waits until what is there is as `judge` wants it.
-    pub async fn until<T>(&self, what: &str, judge: impl Fn(&Seen) -> Result<T, String>) -> T {
-        self.until_told(what, async |_, seen| judge(&seen)).await
+    /// Waits until the objects pass `checker`.
+    pub async fn until<T>(&self, what: &str, checker: impl Fn(&Seen) -> Result<T, String>) -> T {
+        self.until_reported(what, async |_, seen| checker(&seen)).await
     }
 
-    /// Waits until the operator shows this value of a gauge or a counter, or the sum of those whose lines hold all these
-    /// words. What is there is not asked.
+    /// Waits until a metric of the operator, or the sum of the samples whose lines have all these words, has this
+    /// value. It does not read any objects.
     pub async fn until_metric(&self, metric: &str, words: &[&str], value: u64) {
         let shown = until(async || {
             let metrics = self.operator().metrics().await;
@@ -244,7 +233,7 @@ impl World {
         }
     }
 
-    /// Waits until an event of this reason says so.
+    /// Waits for an event with this reason and note.
     pub async fn event_says(&self, reason: &str, note: &str) {
         let about = format!("--field-selector=reason={reason}");
         let list = ["get", "events.v1.events.k8s.io", "-n", "default", &about, "-o", "jsonpath={.items[*].note}"];
@@ -253,22 +242,22 @@ impl World {
             if notes.contains(note) { Ok(()) } else { Err(notes) }
         })
         .await;
-        assert_eq!(notes, Ok(()), "no event {reason} says {note}");
+        assert_eq!(notes, Ok(()), "no event {reason} has {note}");
     }
 
-    /// Waits as [`World::until`] does, with a question that takes time.
-    pub async fn until_told<T>(&self, what: &str, judge: impl AsyncFn(&Self, Seen) -> Result<T, String>) -> T {
-        let look = async || match self.cloud.see().await {
-            Ok(seen) => judge(self, seen).await,
+    /// Waits as [`World::until`] does, with an asynchronous check.
+    pub async fn until_reported<T>(&self, what: &str, checker: impl AsyncFn(&Self, Seen) -> Result<T, String>) -> T {
+        let reconcile = async || match self.cloud.see().await {
+            Ok(seen) => checker(self, seen).await,
             Err(error) => Err(format!("the API server does not answer: {error}")),
         };
-        match until(look).await {
+        match until(reconcile).await {
             Ok(good) => good,
             Err(bad) => panic!("{what}: {bad}\n{}", self.report().await),
         }
     }
 
-    /// What is there and what the operator said last, for the text of a failure.
+    /// The objects and the last log lines of the operator, for the text of a failure.
     pub async fn report(&self) -> String {
         let seen = self.cloud.see().await.map_or_else(|error| error.to_string(), |seen| seen.to_string());
         let Some(operator) = &self.operator else { return format!("The objects:\n{seen}") };
@@ -279,7 +268,7 @@ impl World {
         format!("The objects:\n{seen}The metrics:\n{metrics}\nThe end of the log of the operator:\n{log}")
     }
 
-    /// Writes to our kinds that the API server has counted, by anybody, also those that changed nothing.
+    /// The writes to our kinds that the API server has counted, by any client, including those without a change.
     pub async fn writes(&self) -> u64 {
         let text = self.shared.control_plane.run_kubectl(&["get", "--raw", "/metrics"], None).await.unwrap();
         let count = |resource: &str, verb: &str| {
@@ -290,67 +279,68 @@ impl World {
         resources.iter().flat_map(|resource| ["POST", "PUT", "PATCH", "DELETE"].map(|verb| count(resource, verb))).sum()
     }
 
-    /// Waits until a commitment says this, about its present generation.
-    pub async fn says(&self, uuid: &str, reason: &str, message: &str) -> Seen {
+    /// Waits until a commitment has this ready condition for its current generation.
+    pub async fn reported(&self, uuid: &str, reason: &str, message: &str) -> Seen {
         self.object_says(&names::commitment(uuid), reason, message).await
     }
 
-    /// The same for an object that need not have the canonical name.
+    /// Like `reported`, for an object that need not have the canonical name.
     pub async fn object_says(&self, name: &str, reason: &str, message: &str) -> Seen {
-        let what = format!("{name} says {reason}: {message}");
+        let what = format!("{name} has {reason}: {message}");
         self.until(&what, |seen| {
             let commitment = seen.named(name).ok_or("it is not there")?;
-            let ready = ready(commitment).ok_or("it says nothing")?;
+            let ready = ready(commitment).ok_or("it has no condition")?;
             so(ready.observed_generation == commitment.metadata.generation, || {
                 "it is of an old generation".to_owned()
             })?;
             so(ready.reason == reason && ready.message.starts_with(message), || {
-                format!("it says {}: {}", ready.reason, ready.message)
+                format!("it has {}: {}", ready.reason, ready.message)
             })?;
             Ok(seen.clone())
         })
         .await
     }
 
-    /// Waits until a commitment is accepted as it is.
+    /// Waits until a commitment is accepted with its current spec.
     pub async fn accepted(&self, uuid: &str) -> Seen {
-        self.says(uuid, "Accepted", "commitment successfully reserved").await
+        self.reported(uuid, "Accepted", "commitment successfully reserved").await
     }
 
-    /// Waits until nothing happens any more and all laws hold.
+    /// Waits until nothing happens any more and all invariants hold.
     pub async fn rest(&self) -> Seen {
-        self.until_told("the world is at rest and all laws hold", async |world, seen| {
-            none(&laws::broken_at_rest(&seen))?;
-            let looks = world.operator().looks().await;
+        self.until_reported("the world is at rest and all invariants hold", async |world, seen| {
+            none(&invariants::broken_at_rest(&seen))?;
+            let reconciliations = world.operator().reconciliations().await;
             sleep(QUIET).await;
             let later = world.see().await.map_err(|error| error.to_string())?;
             so(seen.versions() == later.versions(), || "objects still change".to_owned())?;
-            let more = world.operator().looks().await - looks;
-            so(more == 0, || format!("{more} looks within {QUIET:?}"))?;
+            let more = world.operator().reconciliations().await - reconciliations;
+            so(more == 0, || format!("{more} reconciliations within {QUIET:?}"))?;
             Ok(later)
         })
         .await
     }
 
-    /// Makes the operator look at every commitment and every waiting slot, without a reason to do anything.
-    pub async fn wake_all(&self) {
+    /// Makes the operator reconcile every commitment and every waiting slot, without a reason to change anything.
+    pub async fn enqueue_all(&self) {
         let stamp = self.now().await.versions().len().to_string();
-        let looks = self.operator().looks().await;
-        let change = json!({ "metadata": { "annotations": { "test/woken": format!("{stamp}/{looks}") } } });
+        let reconciliations = self.operator().reconciliations().await;
+        let change = json!({ "metadata": { "annotations": { "test/woken": format!("{stamp}/{reconciliations}") } } });
         self.edit::<Knowledge>(names::FLAVOR_GROUPS, change).await;
-        self.until_told("the operator looks again", async |world, seen| {
-            let (after, wanted) = (world.operator().looks().await, looks + seen.commitments.len() as u64);
-            so(after >= wanted, || format!("{after} looks, {wanted} wanted"))
+        self.until_reported("the operator reconciles again", async |world, seen| {
+            let (after, wanted) =
+                (world.operator().reconciliations().await, reconciliations + seen.commitments.len() as u64);
+            so(after >= wanted, || format!("{after} reconciliations, {wanted} wanted"))
         })
         .await;
     }
 
-    /// The laws hold, and whoever plans again plans nothing: not the same process, and not the next one.
-    pub async fn lawful(&mut self) -> Seen {
+    /// The invariants hold, and another plan is empty: in the same process, and in the next one.
+    pub async fn holds_invariants(&mut self) -> Seen {
         let before = self.rest().await;
         let writes = self.writes().await;
-        self.wake_all().await;
-        self.nothing_was_written("when it looks again", &before, writes).await;
+        self.enqueue_all().await;
+        self.nothing_was_written("when it reconciles again", &before, writes).await;
         self.stop().await;
         self.start().await;
         self.nothing_was_written("after a restart", &before, writes).await;
@@ -359,9 +349,9 @@ impl World {
 
     async fn nothing_was_written(&self, when: &str, before: &Seen, writes: u64) {
         let objects = before.commitments.len() + before.slots().count();
-        self.until_told("all objects were looked at", async |world, _| {
-            let looks = world.operator().looks().await;
-            so(looks >= objects as u64, || format!("{looks} looks at {objects} objects"))
+        self.until_reported("all objects were reconciled", async |world, _| {
+            let reconciliations = world.operator().reconciliations().await;
+            so(reconciliations >= objects as u64, || format!("{reconciliations} reconciliations of {objects} objects"))
         })
         .await;
         let after = self.rest().await;
@@ -376,15 +366,14 @@ impl World {
         assert!(nothing, "{when}: {more} writes, changed {changed:?}\n{}", self.report().await);
     }
 
-    /// The end of a story.
     pub async fn end(mut self) {
-        self.lawful().await;
+        self.holds_invariants().await;
         self.stop().await;
     }
 }
 
 impl Shared {
-    /// One that nobody uses. It is started when there are fewer than may be, and waited for otherwise.
+    /// An unused control plane. Starts one when there are fewer than allowed, and waits otherwise.
     async fn free() -> MutexGuard<'static, Self> {
         for (number, stage) in SHARED.iter().enumerate() {
             let Some(started) = stage.get() else {
@@ -406,13 +395,13 @@ impl Shared {
     }
 }
 
-/// What an administrator does to a cluster before the operator comes.
+/// Does what an administrator does to a cluster before installing the operator.
 pub async fn prepare(control_plane: &ControlPlane) {
     grant(control_plane).await;
     Cloud::new(client(control_plane).await).install_all().await;
 }
 
-/// The rights that the manifests in `config/rbac` give, whatever was there before.
+/// Grants the rights of the manifests in `config/rbac`, whatever was granted before.
 pub async fn grant(control_plane: &ControlPlane) {
     let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac");
     control_plane.run_kubectl(&["apply", "--filename", rbac.to_str().unwrap()], None).await.unwrap();
@@ -442,7 +431,7 @@ fn configuration(keys: &Value) -> NamedTempFile {
     file
 }
 
-/// A client lives no longer than the runtime of its test.
+/// Created for each call, because a client lives no longer than the runtime of its test.
 pub async fn client(control_plane: &ControlPlane) -> Client {
     let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Events of the view, made up at random: few names, so that they meet.
+//! Random events of the view; few names, so that they meet.
 
 use std::time::Duration;
 

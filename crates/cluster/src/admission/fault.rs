@@ -1,4 +1,4 @@
-//! What is wrong with an object, from the answer of an API server: which field, what it holds, and what it should.
+//! Reads the problem of an object from the response of an API server: the field, its value and the expected value.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,21 @@ use kube::core::Status;
 use kube::core::response::StatusCause;
 use serde_json::Value;
 
-/// Longer values are not repeated.
 const SHOWN: usize = 80;
 
 /// One field of an object that a rule refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field, for example `spec.amount`.
     pub field: String,
-    /// What it holds, as JSON; empty when there is nothing.
+    /// The value that was found, as JSON; empty if there is none.
     pub found: String,
-    /// What the rule wants, in its words.
     pub expected: String,
 }
 
 /// The faults that a refusal names; at least one.
-pub(super) fn of_answer(object: &DynamicObject, status: &Status) -> Vec<Fault> {
+pub(super) fn read_faults(object: &DynamicObject, status: &Status) -> Vec<Fault> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
-    let faults: Vec<_> = causes.map(|cause| of_cause(object, cause)).collect();
+    let faults: Vec<_> = causes.map(|cause| describe_cause(object, cause)).collect();
     if faults.is_empty() { vec![unnamed(&status.message)] } else { faults }
 }
 
@@ -32,14 +29,14 @@ fn unnamed(message: &str) -> Fault {
     Fault { field: String::new(), found: String::new(), expected: message.to_owned() }
 }
 
-fn of_cause(object: &DynamicObject, cause: &StatusCause) -> Fault {
+fn describe_cause(object: &DynamicObject, cause: &StatusCause) -> Fault {
     // The only rules of ours about an object as a whole are those about its name.
     let whole = ["", "<nil>"].contains(&cause.field.as_str());
     let field = if whole { "metadata.name".to_owned() } else { cause.field.clone() };
     let found = if field == "metadata.name" {
         object.metadata.name.as_ref().map(|name| Value::from(name.as_str()))
     } else {
-        at(&object.data, &field).cloned()
+        find_value(&object.data, &field).cloned()
     };
     Fault { found: found.map(|value| cut(&value.to_string())).unwrap_or_default(), field, expected: expected(cause) }
 }
@@ -50,7 +47,7 @@ fn expected(cause: &StatusCause) -> String {
     let Some((kind, rest)) = message.split_once(": ").filter(|(kind, _)| kind.ends_with(" value")) else {
         return message.to_owned();
     };
-    let words = rest.strip_prefix('"').map_or_else(|| Some(after_value(rest)), after_text);
+    let words = rest.strip_prefix('"').map_or_else(|| Some(skip_value(rest)), skip_text);
     match words {
         Some(words) if kind == "Invalid value" => words.to_owned(),
         Some(words) => format!("{kind}; {words}"),
@@ -58,14 +55,14 @@ fn expected(cause: &StatusCause) -> String {
     }
 }
 
-/// What follows a value that is no text. Where the server leaves the value out, that is everything.
-fn after_value(rest: &str) -> &str {
+/// The text after a value that is not a string. If the server omits the value, this is the whole text.
+fn skip_value(rest: &str) -> &str {
     let value = rest.split_once(": ").filter(|(value, _)| serde_json::from_str::<Value>(value).is_ok());
     value.map_or(rest, |(_, words)| words)
 }
 
-/// What follows a text in quotes, in which quotes and backslashes are escaped.
-fn after_text(text: &str) -> Option<&str> {
+/// The text after a quoted string, in which quotes and backslashes are escaped.
+fn skip_text(text: &str) -> Option<&str> {
     let mut escaped = false;
     let end = text.find(|c| {
         let ends = c == '"' && !escaped;
@@ -76,7 +73,7 @@ fn after_text(text: &str) -> Option<&str> {
 }
 
 /// The value at a field such as `spec.groups[0].trait` or `spec.quota[key]`.
-fn at<'v>(data: &'v Value, field: &str) -> Option<&'v Value> {
+fn find_value<'v>(data: &'v Value, field: &str) -> Option<&'v Value> {
     let mut steps = field.split(['.', '[', ']']).filter(|step| !step.is_empty());
     steps.try_fold(data, |value, step| value.get(step).or_else(|| value.get(step.parse::<usize>().ok()?)))
 }
@@ -87,7 +84,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Several conditions of one type, which no rule of creation sees, because creation ignores the status.
-pub(super) fn of_status(data: &Value) -> Option<Fault> {
+pub(super) fn find_status_fault(data: &Value) -> Option<Fault> {
     let mut counts = BTreeMap::new();
     for condition in data["status"]["conditions"].as_array().into_iter().flatten() {
         *counts.entry(condition["type"].as_str().unwrap_or_default()).or_insert(0) += 1;
@@ -109,7 +106,7 @@ mod tests {
     fn cause(field: &str, message: &str) -> Fault {
         let object = json!({ "metadata": { "name": "n" }, "spec": { "a": ["x", { "b.c": 1 }], "quota": { "k": -1 } } });
         let cause = StatusCause { reason: String::new(), message: message.to_owned(), field: field.to_owned() };
-        of_cause(&serde_json::from_value(object).unwrap(), &cause)
+        describe_cause(&serde_json::from_value(object).unwrap(), &cause)
     }
 
     fn fault(field: &str, found: &str, expected: &str) -> Fault {
@@ -142,10 +139,10 @@ mod tests {
     fn two_conditions_of_a_type_are_a_fault() {
         let with = |types: &[&str]| {
             let conditions: Vec<_> = types.iter().map(|type_| json!({ "type": type_ })).collect();
-            of_status(&json!({ "status": { "conditions": conditions } })).map(|fault| fault.found)
+            find_status_fault(&json!({ "status": { "conditions": conditions } })).map(|fault| fault.found)
         };
         assert_eq!(with(&["Ready", "Other"]), None);
         assert_eq!(with(&["Other", "Ready", "Ready"]).as_deref(), Some("2 of the type Ready"));
-        assert_eq!(of_status(&json!({})), None);
+        assert_eq!(find_status_fault(&json!({})), None);
     }
 }

@@ -1,5 +1,5 @@
-//! From a configuration to a client, as kube does it, with one thing more: the body of a write asks the fence in the
-//! moment in which it is taken for the socket (`lease::fenced`). kube's own client has no place for that.
+//! Makes a client as kube does, except that the body of a write checks the fence when it is sent (`lease::fenced`).
+//! kube's own client has no hook for that.
 
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
@@ -13,7 +13,7 @@ use crate::lease::last_moment;
 
 pub(super) fn client(config: Config) -> kube::Result<Client> {
     if config.proxy_url.is_some() {
-        // We are built without proxies; kube says so.
+        // Berth is built without proxies; kube returns the error.
         return Client::try_from(config);
     }
     let mut tcp = HttpConnector::new();
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::{Fence, chain};
 
-    /// What a server gets of a write, and what the client says when it does not answer.
+    /// The request that a server gets for a write, and the client's error when it does not answer.
     async fn sent(fence: Fence) -> (String, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

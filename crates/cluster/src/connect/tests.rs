@@ -42,13 +42,13 @@ async fn a_file_that_is_no_kubeconfig_is_named() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named() {
-    // Port 1 of the own machine: nobody listens.
+    // No server listens on port 1 of this machine.
     let text = error(Some(&kubeconfig("http://127.0.0.1:1"))).await;
     assert!(text.starts_with("the API server http://127.0.0.1:1/ does not answer: "), "{text}");
     assert!(!text.contains('\n'), "{text}");
 }
 
-/// An API server that only knows its version; gives its URL and the heads of the requests that it gets.
+/// An API server that only knows its version; returns its URL and the heads of its requests.
 async fn greeter() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -98,9 +98,9 @@ async fn remotes_get_the_credentials_of_home_and_are_not_greeted() {
     let clusters = all(&home, vec![remote("http://127.0.0.1:1", None), remote(&url, None)]).await.unwrap();
     let address = url.strip_prefix("http://").unwrap();
     let names: Vec<_> = clusters.iter().map(|cluster| cluster.name.as_str()).collect();
-    assert_eq!(names, ["127.0.0.1:1", address, "home"], "one that is away does not matter");
+    assert_eq!(names, ["127.0.0.1:1", address, "home"], "a remote that is away does not matter");
     assert_eq!(clusters.home().name, ClusterName::home());
-    assert!(heads.lock().is_empty(), "nobody has spoken to the remotes");
+    assert!(heads.lock().is_empty(), "there was no request to the remotes");
 
     clusters.get(&address.into()).unwrap().client.apiserver_version().await.unwrap();
     let heads = heads.lock();

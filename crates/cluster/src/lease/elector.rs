@@ -1,5 +1,5 @@
-//! Takes part in the election of a leader. It does what `step` says, one call at a time, each with a deadline, and tells
-//! the fence and the rest of the process what came of it. It goes on whatever the API server answers.
+//! Takes part in the leader election: carries out what `step` decides, one call at a time with a deadline, and
+//! publishes the result. It continues whatever the API server answers.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,24 +9,22 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::PostParams;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::Leadership;
 use super::fence::Term;
-use super::leadership::{Ended, Leader, News};
+use super::leadership::{Ended, Leader, LeadershipState};
 use super::object::{self, Holder};
-use super::step::{Action, Standing};
+use super::step::{Action, ReplicaState};
 use crate::deadlines::WRITE_DEADLINE;
 use crate::write::{self, Failure};
 use crate::{Call, Cluster, LeaseMetrics, ObjectKey, Right, Verb, WriteError};
 
-/// Who takes part in an election, and over which Lease.
+/// The identity of a replica in an election, and the Lease.
 pub struct Candidate {
-    /// Where the Lease is.
     pub namespace: String,
-    /// What it is called.
     pub name: String,
     /// New in every process: the name of the host and something random.
     pub identity: String,
@@ -34,7 +32,6 @@ pub struct Candidate {
     pub address: Option<String>,
     /// The wall clock, for the times that the Lease shows. Nothing is decided by it.
     pub clock: Arc<dyn Clock>,
-    /// Whether this process leads.
     pub metrics: Arc<LeaseMetrics>,
 }
 
@@ -43,20 +40,20 @@ pub struct Election {
     api: Api<Lease>,
     namespace: String,
     key: ObjectKey,
-    standing: Standing,
+    standing: ReplicaState,
     address: Option<String>,
-    /// As it was last seen; what is written keeps what is in it.
+    /// The Lease as it was last seen; writes keep its other fields.
     lease: Lease,
-    trouble: Trouble,
+    error: RenewalErrors,
     term: Arc<Term>,
-    news: watch::Sender<News>,
+    state: watch::Sender<LeadershipState>,
     release: CancellationToken,
     clock: Arc<dyn Clock>,
     metrics: Arc<LeaseMetrics>,
 }
 
 impl Election {
-    /// What it reads and writes. The name of the Lease is configured, so it is not limited by name.
+    /// The rights for the Lease. Its name is configured, so they are not limited by name.
     pub fn rights() -> Vec<Right> {
         let verbs = [Verb::Get, Verb::Create, Verb::Update];
         let lease = Right::resource("coordination.k8s.io", "v1", "leases", &verbs).at_home().in_own_namespace();
@@ -73,19 +70,19 @@ impl Election {
         Candidate { namespace, name, identity, address, clock, metrics }: Candidate,
     ) -> (Leadership, impl Future<Output = Ended> + Send + use<>) {
         metrics.leads(false);
-        let (news, seen) = watch::channel(News::default());
+        let (state, seen) = watch::channel(LeadershipState::default());
         let (term, release) = (Arc::new(Term::new()), CancellationToken::new());
         let leadership = Leadership::new(seen, term.clone(), release.clone());
         let election = Self {
             api: Api::namespaced(cluster.client.clone(), &namespace),
             namespace,
             key: ObjectKey::new(cluster.name.clone(), name),
-            standing: Standing::new(identity),
+            standing: ReplicaState::new(identity),
             address,
             lease: Lease::default(),
-            trouble: Trouble::default(),
+            error: RenewalErrors::default(),
             term,
-            news,
+            state,
             release,
             clock,
             metrics,
@@ -97,7 +94,7 @@ impl Election {
         let ended = self.campaign().await;
         self.term.hold(None);
         self.metrics.leads(false);
-        self.news.send_modify(|news| (news.leads, news.ended) = (false, Some(ended.clone())));
+        self.state.send_modify(|state| (state.leads, state.ended) = (false, Some(ended.clone())));
         ended
     }
 
@@ -116,7 +113,7 @@ impl Election {
                     }
                 }
                 Action::Lost(lost) => {
-                    warn!(lease = %self.key, reason = %lost, "does not lead any more");
+                    warn!(lease = %self.key, reason = %lost, "leadership lost");
                     return Ended::Lost(lost);
                 }
             }
@@ -130,20 +127,20 @@ impl Election {
         match self.call(write::Operation::Get, self.api.get(&self.key.name)).await {
             Ok(lease) => self.sees(Some(lease)),
             Err(Failure::NotFound) => self.sees(None),
-            Err(Failure::Error(error)) => self.trouble.met(&error),
+            Err(Failure::Error(error)) => self.error.met(&error),
         }
     }
 
     async fn create(&mut self) {
-        let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
-        let lease = object::new(&self.namespace, &self.key.name, self.me(), mark);
+        let renew_time = self.standing.writes(self.term.now(), object::renew_time(self.clock.now()));
+        let lease = object::new(&self.namespace, &self.key.name, self.me(), renew_time);
         let answer = self.call(write::Operation::Create, self.api.create(&PostParams::default(), &lease)).await;
         self.answered(answer);
     }
 
     async fn replace(&mut self) {
-        let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
-        let lease = object::holding(&self.lease, self.me(), mark);
+        let renew_time = self.standing.writes(self.term.now(), object::renew_time(self.clock.now()));
+        let lease = object::holding(&self.lease, self.me(), renew_time);
         let answer = self.put(&lease).await;
         self.answered(answer);
     }
@@ -160,7 +157,7 @@ impl Election {
         match answer {
             Ok(lease) => return self.sees(Some(lease)),
             Err(Failure::Error(error)) => {
-                self.trouble.met(&error);
+                self.error.met(&error);
                 if matches!(error, WriteError::Unknown { .. }) {
                     return self.standing.unknown();
                 }
@@ -171,34 +168,34 @@ impl Election {
     }
 
     fn sees(&mut self, lease: Option<Lease>) {
-        self.trouble.over();
+        self.error.over();
         self.standing.sees(lease.as_ref().map(object::record), self.term.now());
         self.lease = lease.unwrap_or_default();
-        self.tell();
+        self.publish_leadership();
     }
 
     /// Tells the fence and the rest of the process.
-    fn tell(&self) {
+    fn publish_leadership(&self) {
         let held = self.standing.leads_since();
         self.term.hold(held);
         let (leads, holder, leader) = (held.is_some(), self.standing.holder().map(str::to_owned), self.leader());
-        self.news.send_if_modified(|news| {
-            if leads && !news.leads {
-                info!(lease = %self.key, identity = self.standing.me, "leads now");
+        self.state.send_if_modified(|state| {
+            if leads && !state.leads {
+                info!(lease = %self.key, identity = self.standing.me, "leadership acquired");
                 self.metrics.leads(true);
             }
-            let moved = holder.is_some() && holder != news.holder;
-            if moved && news.holder.is_some() {
+            let moved = holder.is_some() && holder != state.holder;
+            if moved && state.holder.is_some() {
                 self.metrics.transitions();
             }
             if moved && !leads {
-                info!(lease = %self.key, holder, "waiting to become the leader: another process holds the lease");
+                info!(lease = %self.key, holder, "waiting for the lease of another process");
             }
-            let change = news.leads != leads || news.holder != holder;
-            // Who held it last stays known while nobody does.
-            (news.leads, news.holder) = (leads, holder.or_else(|| news.holder.take()));
-            // Nobody is woken for a renewal: whoever asks for the leader looks at the clock.
-            news.leader = leader;
+            let change = state.leads != leads || state.holder != holder;
+            // The last holder stays known while the lease has none.
+            (state.leads, state.holder) = (leads, holder.or_else(|| state.holder.take()));
+            // Readers of the leader read the clock, so a renewal need not notify any task.
+            state.leader = leader;
             change
         });
     }
@@ -218,10 +215,10 @@ impl Election {
             return;
         }
         sleep_until(self.term.at(self.term.landed())).await;
-        let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
-        match self.put(&object::released(&self.lease, mark)).await {
-            Ok(_) => info!(lease = %self.key, "gave the lease back"),
-            Err(Failure::Error(error)) => self.trouble.met(&error),
+        let renew_time = self.standing.writes(self.term.now(), object::renew_time(self.clock.now()));
+        match self.put(&object::released(&self.lease, renew_time)).await {
+            Ok(_) => info!(lease = %self.key, "lease released"),
+            Err(Failure::Error(error)) => self.error.met(&error),
             Err(Failure::NotFound) => {}
         }
     }
@@ -233,39 +230,39 @@ impl Election {
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, Failure> {
         let call = Call { operation, kind: "Lease".to_owned(), key: self.key.clone() };
-        let patience = self.standing.patience(self.term.now(), WRITE_DEADLINE);
-        let Ok(answer) = timeout(patience, request).await else {
-            let message = format!("no answer within {} s", patience.as_secs_f32());
+        let timeout = self.standing.remaining_time(self.term.now(), WRITE_DEADLINE);
+        let Ok(answer) = tokio::time::timeout(timeout, request).await else {
+            let message = format!("no answer within {} s", timeout.as_secs_f32());
             return Err(Failure::Error(WriteError::Unknown { call, message }));
         };
         answer.map_err(|error| Failure::of(&call, &error))
     }
 }
 
-// Says once what is in the way of the election, and once that it is over. It decides nothing.
+// Logs once that the election has a problem, and once that the problem has ended. It decides nothing.
 
-/// What was said last.
+/// The last error that was logged.
 #[derive(Default)]
-struct Trouble {
-    said: Option<String>,
+struct RenewalErrors {
+    log: Option<String>,
 }
 
-impl Trouble {
+impl RenewalErrors {
     pub fn met(&mut self, error: &WriteError) {
         if matches!(error, WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) {
-            debug!(%error, "another process was quicker");
+            debug!(%error, "another process acquired the lease");
             return;
         }
         let text = error.to_string();
-        if self.said.as_ref() != Some(&text) {
-            warn!(error = text, "the election of a leader does not get through; it goes on trying");
-            self.said = Some(text);
+        if self.log.as_ref() != Some(&text) {
+            warn!(error = text, "leader election failed; retrying");
+            self.log = Some(text);
         }
     }
 
     pub fn over(&mut self) {
-        if self.said.take().is_some() {
-            info!("the election of a leader gets through again");
+        if self.log.take().is_some() {
+            info!("leader election works again");
         }
     }
 }

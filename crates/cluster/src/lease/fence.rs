@@ -1,5 +1,4 @@
-//! Whether a write may be sent now. It decides nothing about who leads: the election says from when the lease counts,
-//! and the monotonic clock says how much of it is left.
+//! Decides whether a write may be sent now, from the time that the lease counts from and the monotonic clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use super::step::{TIMING, may_write};
 
 /// This process must not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("this process does not lead, or too little of its lease is left; whoever leads does it")]
+#[error("this process does not lead, or too little of its lease is left; the leader does it")]
 pub struct NotLeader;
 
 /// Tells whether this process may write. Clones share the answer.
@@ -99,7 +98,7 @@ impl Fence {
         Self::default()
     }
 
-    /// For a process that only looks: it never leads, so nothing is ever written.
+    /// For a process that only reads: it never leads, so nothing is ever written.
     pub fn closed() -> Self {
         Self::of(Arc::new(Term::new()))
     }
@@ -116,7 +115,6 @@ impl Fence {
         }
     }
 
-    /// A write is being sent.
     pub(super) fn sending(&self) -> Sending {
         if let Some(term) = &self.term {
             term.under_way.lock().unanswered += 1;

@@ -1,9 +1,8 @@
-//! The fence inside a client. It decides that a write is asked about twice more: before it enters the client, and when
-//! its body is taken for the socket. Between the first question and the second a process can be paused for as long as
-//! you like, in a queue of the client, in the set-up of a connection, in the renewal of a token; a deadline does not
-//! help, because a request that can go on does so before its deadline is looked at.
+//! The fence inside a client: a write is checked before it enters the client and again when its body is taken for the
+//! socket. In between a process can be paused for any time, and a deadline does not help, because a request that can go
+//! on does so before its deadline is checked.
 //!
-//! The API server does nothing about a request whose body does not arrive.
+//! The API server ignores a request whose body does not arrive.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -26,7 +25,7 @@ pub(crate) fn fenced(client: &Client, fence: &Fence) -> Client {
             if request.method() == Method::GET {
                 return client.send(request).await.map_err(BoxError::from);
             }
-            // Counted before it is asked: whoever closes the fence then sees it.
+            // Counted before the check, so that closing the fence sees it.
             let sending = fence.sending();
             if let Err(refused) = fence.check() {
                 sending.answered();
@@ -41,7 +40,7 @@ pub(crate) fn fenced(client: &Client, fence: &Fence) -> Client {
     Client::new(service, namespace)
 }
 
-/// The request as it goes to the connection: its body asks the fence that it came through.
+/// The request as it goes to the connection: its body checks its fence.
 pub(crate) fn last_moment(request: Request<Body>) -> Request<LastMoment> {
     let fence = request.extensions().get::<Fence>().cloned().unwrap_or_default();
     request.map(|body| LastMoment { body, fence })

@@ -1,4 +1,5 @@
-//! What the rest of the process sees of the election: whether it leads, that it has lost, who leads instead.
+//! The election as seen by the rest of the process: whether it leads, whether it has lost, and which other process
+//! leads.
 
 use std::sync::Arc;
 
@@ -18,18 +19,17 @@ pub enum Ended {
     Released,
 }
 
-/// Who leads.
+/// The leading process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
-    /// Its identity in the election.
     pub identity: String,
-    /// Where it answers, for example `http://10.0.0.7:8080`; `None` if it has not said so.
+    /// Its address, for example `http://10.0.0.7:8080`; `None` if it has not published one.
     pub address: Option<String>,
 }
 
-/// What there is to know at a time.
+/// The state of the election at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct LeadershipState {
     pub leads: bool,
     pub ended: Option<Ended>,
     pub holder: Option<String>,
@@ -40,31 +40,31 @@ pub(super) struct News {
 /// Sees the election. Clones see the same.
 #[derive(Clone)]
 pub struct Leadership {
-    news: watch::Receiver<News>,
+    state: watch::Receiver<LeadershipState>,
     term: Arc<Term>,
     release: CancellationToken,
 }
 
 impl Leadership {
-    pub(super) fn new(news: watch::Receiver<News>, term: Arc<Term>, release: CancellationToken) -> Self {
-        Self { news, term, release }
+    pub(super) fn new(state: watch::Receiver<LeadershipState>, term: Arc<Term>, release: CancellationToken) -> Self {
+        Self { state, term, release }
     }
 
-    /// Resolves when this process leads; never, if it does not come to that.
+    /// Resolves when this process leads, which may never happen.
     pub async fn acquired(&self) {
-        let mut news = self.news.clone();
-        if news.wait_for(|news| news.leads).await.is_err() {
+        let mut state = self.state.clone();
+        if state.wait_for(|state| state.leads).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
     /// Resolves when the election has ended, however it did. Without a reason its future was dropped.
     pub async fn ended(&self) -> Option<Ended> {
-        let mut news = self.news.clone();
-        news.wait_for(|news| news.ended.is_some()).await.ok().and_then(|news| news.ended.clone())
+        let mut state = self.state.clone();
+        state.wait_for(|state| state.ended.is_some()).await.ok().and_then(|state| state.ended.clone())
     }
 
-    /// Resolves when this process has lost what it had. It must end then, with 1.
+    /// Resolves when this process has lost the lease. It must then end, with exit code 1.
     pub async fn lost(&self) -> Lost {
         match self.ended().await {
             Some(Ended::Lost(lost)) => lost,
@@ -72,32 +72,33 @@ impl Leadership {
         }
     }
 
-    /// For everybody who writes.
     pub fn fence(&self) -> Fence {
         Fence::of(self.term.clone())
     }
 
     /// True from the acquisition until the loss. Whether there is time for a write is the question of the fence.
     pub fn is_leader(&self) -> bool {
-        self.news.borrow().leads
+        self.state.borrow().leads
     }
 
-    /// Who holds the lease, as far as is known here.
+    /// The holder of the lease, as far as this process knows.
     pub fn holder(&self) -> Option<String> {
-        self.news.borrow().holder.clone()
+        self.state.borrow().holder.clone()
     }
 
-    /// Who leads now and where it answers, from what the election last saw: nobody when the lease was not seen to change
-    /// for as long as it is good, when it is being given back, or when the election has ended.
+    /// The present leader and its address, from the last observation of the election. `None` if the lease was not seen
+    /// to change within its duration, while it is being released, or after the election has ended.
     pub fn leader(&self) -> Option<Leader> {
-        let news = self.news.borrow();
-        let (leader, until) = news.leader.as_ref().filter(|_| news.ended.is_none() && !self.release.is_cancelled())?;
+        let state = self.state.borrow();
+        let (leader, until) =
+            state.leader.as_ref().filter(|_| state.ended.is_none() && !self.release.is_cancelled())?;
         (Instant::now() < *until).then(|| leader.clone())
     }
 
-    /// Gives the lease back, so that the next leader need not wait 15 s. To be called when all controllers have ended:
-    /// the fence closes at once, and the lease is free when no write of ours can land any more. That is at once, if all were
-    /// answered, and else 5 s after the last one was given up. Whoever does not wait for it only makes the others wait.
+    /// Releases the lease, so that the next leader need not wait 15 s. To be called when all controllers have ended:
+    /// the fence closes at once, and the lease is released when no write of this process can take effect any more. That
+    /// is at once if all writes were answered, and otherwise 5 s after the last one was given up. A caller that does
+    /// not wait for it only makes the other replicas wait.
     pub async fn release(&self) {
         self.release.cancel();
         self.ended().await;

@@ -1,5 +1,4 @@
-//! The Lease object, as client-go reads and writes it, with the address of its holder in an annotation. It decides
-//! which fields say what; what to write is decided in `step`.
+//! Converts the Lease object of client-go, with the address of its holder in an annotation.
 
 use std::time::Duration;
 
@@ -9,69 +8,66 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ObjectMeta;
 
-use super::step::{Mark, Record, TIMING};
+use super::step::{LeaseRecord, RenewTime, TIMING};
 
-/// What the object says.
-pub(super) fn record(lease: &Lease) -> Record {
+pub(super) fn record(lease: &Lease) -> LeaseRecord {
     let spec = lease.spec.clone().unwrap_or_default();
     let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or_default()).unwrap_or_default();
-    Record {
+    LeaseRecord {
         holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
         duration: Duration::from_secs(seconds),
-        mark: spec.renew_time.map(|time| Mark(time.0.as_microsecond())),
+        renew_time: spec.renew_time.map(|time| RenewTime(time.0.as_microsecond())),
     }
 }
 
-/// Whoever writes itself into a Lease.
+/// The replica that writes itself into a Lease.
 #[derive(Clone, Copy)]
 pub(super) struct Holder<'a> {
     pub identity: &'a str,
-    /// Where it answers, if it does.
     pub address: Option<&'a str>,
 }
 
-/// Where the holder answers, as it says itself.
+/// The address that the holder has published.
 pub(super) fn address(lease: &Lease) -> Option<&str> {
     let address = lease.metadata.annotations.as_ref()?.get(API_ADDRESS)?;
     Some(address.as_str()).filter(|address| !address.is_empty())
 }
 
 /// A time of the wall clock, for `renewTime`.
-pub(super) fn mark(now: Timestamp) -> Mark {
-    Mark(now.as_microsecond())
+pub(super) fn renew_time(now: Timestamp) -> RenewTime {
+    RenewTime(now.as_microsecond())
 }
 
-/// A Lease that `me` holds.
-pub(super) fn new(namespace: &str, name: &str, me: Holder<'_>, mark: Mark) -> Lease {
+pub(super) fn new(namespace: &str, name: &str, me: Holder<'_>, renew_time: RenewTime) -> Lease {
     let named =
         ObjectMeta { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..ObjectMeta::default() };
-    let spec = LeaseSpec { lease_transitions: Some(0), ..held(LeaseSpec::default(), me.identity, mark) };
-    let spec = LeaseSpec { acquire_time: time(mark), ..spec };
+    let spec = LeaseSpec { lease_transitions: Some(0), ..held(LeaseSpec::default(), me.identity, renew_time) };
+    let spec = LeaseSpec { acquire_time: time(renew_time), ..spec };
     Lease { metadata: answering_at(&named, me.address), spec: Some(spec) }
 }
 
-/// The Lease as it was read, held by `me` from now on or still. What else is in it stays.
-pub(super) fn holding(read: &Lease, me: Holder<'_>, mark: Mark) -> Lease {
+/// The Lease as it was read, with `me` as its holder. Its other fields stay.
+pub(super) fn holding(read: &Lease, me: Holder<'_>, renew_time: RenewTime) -> Lease {
     let before = read.spec.clone().unwrap_or_default();
     let mine = before.holder_identity.as_deref() == Some(me.identity);
     let transitions = before.lease_transitions.unwrap_or(0);
-    let mut spec = held(before, me.identity, mark);
+    let mut spec = held(before, me.identity, renew_time);
     if !mine {
-        spec.acquire_time = time(mark);
+        spec.acquire_time = time(renew_time);
         spec.lease_transitions = Some(transitions.saturating_add(1));
     }
     Lease { metadata: answering_at(&read.metadata, me.address), spec: Some(spec) }
 }
 
-/// The Lease as it was read, for whoever wants it next.
-pub(super) fn released(read: &Lease, mark: Mark) -> Lease {
+/// The Lease as it was read, for its next holder.
+pub(super) fn released(read: &Lease, renew_time: RenewTime) -> Lease {
     let before = read.spec.clone().unwrap_or_default();
-    let spec = LeaseSpec { lease_duration_seconds: Some(1), ..held(before, "", mark) };
+    let spec = LeaseSpec { lease_duration_seconds: Some(1), ..held(before, "", renew_time) };
     Lease { metadata: answering_at(&read.metadata, None), spec: Some(spec) }
 }
 
-/// The same metadata with this address. Without one that of a former holder goes: nobody answers there for the new one.
+/// The same metadata with this address. Without one that of a former holder is removed, because the new one does not answer there.
 fn answering_at(metadata: &ObjectMeta, address: Option<&str>) -> ObjectMeta {
     let mut annotations = metadata.annotations.clone().unwrap_or_default();
     match address {
@@ -81,17 +77,17 @@ fn answering_at(metadata: &ObjectMeta, address: Option<&str>) -> ObjectMeta {
     ObjectMeta { annotations: Some(annotations).filter(|all| !all.is_empty()), ..metadata.clone() }
 }
 
-fn held(before: LeaseSpec, me: &str, mark: Mark) -> LeaseSpec {
+fn held(before: LeaseSpec, me: &str, renew_time: RenewTime) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(me.to_owned()),
         lease_duration_seconds: i32::try_from(TIMING.lease.as_secs()).ok(),
-        renew_time: time(mark),
+        renew_time: time(renew_time),
         ..before
     }
 }
 
-fn time(mark: Mark) -> Option<MicroTime> {
-    Timestamp::from_microsecond(mark.0).ok().map(MicroTime)
+fn time(renew_time: RenewTime) -> Option<MicroTime> {
+    Timestamp::from_microsecond(renew_time.0).ok().map(MicroTime)
 }
 
 #[cfg(test)]
@@ -118,19 +114,22 @@ mod tests {
 
     const ME: Holder<'_> = Holder { identity: "me", address: None };
 
-    const NEW_YEAR: Mark = Mark(1_767_225_600_000_000);
+    const NEW_YEAR: RenewTime = RenewTime(1_767_225_600_000_000);
 
     #[test]
     fn a_lease_of_client_go_is_read() {
         let record = record(&foreign());
         assert_eq!((record.holder.as_deref(), &*record.version), (Some("other"), "7"));
-        assert_eq!((record.duration, record.mark), (Duration::from_secs(30), Some(Mark(NEW_YEAR.0 + 9_000_001))));
+        assert_eq!(
+            (record.duration, record.renew_time),
+            (Duration::from_secs(30), Some(RenewTime(NEW_YEAR.0 + 9_000_001)))
+        );
     }
 
     #[test]
     fn what_is_missing_or_senseless_counts_as_nothing() {
         let record = record(&lease(&json!({ "holderIdentity": "", "leaseDurationSeconds": -3 })));
-        assert_eq!((record.holder, record.duration, record.mark), (None, Duration::ZERO, None));
+        assert_eq!((record.holder, record.duration, record.renew_time), (None, Duration::ZERO, None));
     }
 
     #[test]
@@ -141,7 +140,7 @@ mod tests {
             "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
         });
         assert_eq!(spec(&taken), expected);
-        let renewed = spec(&holding(&taken, ME, Mark(NEW_YEAR.0 + 2_000_000)));
+        let renewed = spec(&holding(&taken, ME, RenewTime(NEW_YEAR.0 + 2_000_000)));
         assert_eq!((&renewed["leaseTransitions"], &renewed["acquireTime"]), (&json!(5), &expected["acquireTime"]));
         assert_eq!(renewed["renewTime"], "2026-01-01T00:00:02.000000Z");
         assert_eq!(taken.metadata, foreign().metadata);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn u2_the_address_is_that_of_the_holder_or_nobodys() {
+    fn the_address_is_that_of_the_holder_or_nobodys() {
         let at = |address| Holder { identity: "me", address };
         let created = new("n", "l", at(Some("http://10.0.0.7:8080")), NEW_YEAR);
         assert_eq!(address(&created), Some("http://10.0.0.7:8080"));

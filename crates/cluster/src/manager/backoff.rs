@@ -8,50 +8,47 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Key;
-use crate::Class;
+use crate::ErrorClass;
 
 /// The pauses between failed reconciliations, by class of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// First pause after a failure of class [`Class::Soon`]; it doubles up to `soon_longest`.
-    pub soon: Duration,
-    /// Longest pause for [`Class::Soon`].
-    pub soon_longest: Duration,
-    /// First pause after a failure of class [`Class::Later`]; it doubles up to `later_longest`.
-    pub later: Duration,
-    /// Longest pause for [`Class::Later`].
-    pub later_longest: Duration,
-    /// Pause after a failure of class [`Class::User`]. An event, which may be the cure, is answered earlier, but not
-    /// before `user_shortest`.
-    pub user: Duration,
-    /// Shortest pause for [`Class::User`].
-    pub user_shortest: Duration,
+    /// First pause after a failure of class [`ErrorClass::Conflict`]; it doubles up to `conflict_longest`.
+    pub conflict: Duration,
+    pub conflict_longest: Duration,
+    /// First pause after a failure of class [`ErrorClass::Transient`]; it doubles up to `transient_longest`.
+    pub transient: Duration,
+    pub transient_longest: Duration,
+    /// Pause after a failure of class [`ErrorClass::Permanent`]. An event, which may be the cure, is answered earlier, but not
+    /// before `permanent_shortest`.
+    pub permanent: Duration,
+    pub permanent_shortest: Duration,
 }
 
 impl Default for Retry {
     fn default() -> Self {
         Self {
-            soon: Duration::from_millis(200),
-            soon_longest: Duration::from_secs(10),
-            later: Duration::from_millis(500),
-            later_longest: Duration::from_secs(60),
-            user: Duration::from_secs(900),
-            user_shortest: Duration::from_secs(5),
+            conflict: Duration::from_millis(200),
+            conflict_longest: Duration::from_secs(10),
+            transient: Duration::from_millis(500),
+            transient_longest: Duration::from_secs(60),
+            permanent: Duration::from_secs(900),
+            permanent_shortest: Duration::from_secs(5),
         }
     }
 }
 
 impl Retry {
     /// When the key is requeued without an event, and until when events do not help.
-    fn pauses(&self, class: Class, attempt: u32) -> (Duration, Duration) {
+    fn pauses(&self, class: ErrorClass, attempt: u32) -> (Duration, Duration) {
         let doubled = |first: Duration, longest: Duration| {
             let pause = longest.min(first.saturating_mul(1 << attempt.min(16)));
             (pause, pause)
         };
         match class {
-            Class::Soon => doubled(self.soon, self.soon_longest),
-            Class::Later => doubled(self.later, self.later_longest),
-            Class::User => (self.user, self.user_shortest.min(self.user)),
+            ErrorClass::Conflict => doubled(self.conflict, self.conflict_longest),
+            ErrorClass::Transient => doubled(self.transient, self.transient_longest),
+            ErrorClass::Permanent => (self.permanent, self.permanent_shortest.min(self.permanent)),
         }
     }
 }
@@ -64,27 +61,23 @@ pub(super) struct Backoff<K> {
 /// The failures of one key since its last success.
 struct Failures {
     count: u32,
-    class: Class,
+    class: ErrorClass,
     /// How many in a row had this class.
     attempt: u32,
     not_before: Instant,
     text: String,
-    /// It was logged.
     is_logged: bool,
 }
 
-/// What the failures of a key were when they ended.
+/// The failures of a key at the time of its first success.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Cleared {
-    /// How many reconciliations had failed.
     pub count: u32,
-    /// Whether one of them was logged.
     pub was_logged: bool,
 }
 
-/// What a failure leads to.
+/// The consequences of a failure.
 pub(super) struct Failed {
-    /// When the key is requeued.
     pub pause: Duration,
     /// True if it has just failed with the same text, which was logged.
     pub is_repeated: bool,
@@ -103,7 +96,7 @@ impl<K: Key> Backoff<K> {
         Some(not_before.saturating_duration_since(Instant::now())).filter(|remaining| !remaining.is_zero())
     }
 
-    pub fn failed(&self, key: &K, class: Class, text: &str) -> Failed {
+    pub fn failed(&self, key: &K, class: ErrorClass, text: &str) -> Failed {
         let mut all = self.failures.lock();
         let before = all.get(key);
         // A text must have been logged before it can be called a repetition.
@@ -118,21 +111,18 @@ impl<K: Key> Backoff<K> {
         Failed { pause, is_repeated, count }
     }
 
-    /// The last failure was logged.
     pub fn mark_logged(&self, key: &K) {
         if let Some(failures) = self.failures.lock().get_mut(key) {
             failures.is_logged = true;
         }
     }
 
-    /// The reconciliation has succeeded.
     pub fn reset(&self, key: &K) -> Cleared {
         let failures = self.failures.lock().remove(key);
         let cleared = |failures: Failures| Cleared { count: failures.count, was_logged: failures.is_logged };
         failures.map(cleared).unwrap_or_default()
     }
 
-    /// How many keys have failed last.
     pub fn len(&self) -> usize {
         self.failures.lock().len()
     }

@@ -1,5 +1,5 @@
-//! The queue of production: kube-runtime's `Controller`. It keeps keys apart that are being reconciled, and requeues them; which
-//! key it gets next is decided by [`HandOver`]. This is the only place that knows the `Controller`.
+//! The production queue: kube-runtime's `Controller`. [`HandOver`] decides the order of keys. This is the only module
+//! that uses the `Controller`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ impl<K: fmt::Debug> fmt::Debug for KeyObject<K> {
     }
 }
 
-/// The `Controller` asks for it although it reads nothing.
+/// Required by the `Controller`, although it reads nothing.
 impl<'de, K> Deserialize<'de> for KeyObject<K> {
     fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
         Err(D::Error::custom("keys are not read from anywhere"))
@@ -88,11 +88,11 @@ impl<K: Key> Resource for KeyObject<K> {
     }
 }
 
-/// What the runs of one controller share.
+/// State that the runs of one controller share.
 struct Context<R: Reconciler> {
     runs: Runs<R>,
     hand_over: Arc<HandOver<R::Key>>,
-    /// A fair semaphore: whoever was handed over first gets the next place.
+    /// A fair semaphore: keys get their places in the order in which they were handed over.
     places: Semaphore,
     tracker: TaskTracker,
     around: Around,
@@ -117,7 +117,8 @@ impl<R: Reconciler> Context<R> {
     }
 }
 
-/// Reconciles what is requested until `stop`. Runs that are under way then have `grace`; those that have not ended are aborted.
+/// Reconciles requested keys until `stop`. Runs that are under way then have `grace`; those that have not ended are
+/// aborted.
 pub(super) async fn work<R: Reconciler>(
     runs: Runs<R>,
     requests: Requests<R::Key>,
@@ -137,24 +138,23 @@ pub(super) async fn work<R: Reconciler>(
     let tracker = context.tracker.clone();
     {
         let mut ends = pin!(controller_of(context));
-        let patience = async {
+        let timeout = async {
             stop.cancelled().await;
             sleep(grace).await;
         };
         tokio::select! {
             biased;
             () = async { while ends.next().await.is_some() {} } => debug!(controller = R::NAME, "stopped"),
-            () = patience => warn!(controller = R::NAME, "stopped with runs under way; what they wrote is in doubt"),
+            () = timeout => warn!(controller = R::NAME, "stopped with reconciliations under way; their writes are in doubt"),
         }
         // The `Controller` is dropped here, which aborts its runs: their futures are gone only when they were polled again.
     }
     tracker.close();
     if timeout(ABORT, tracker.wait()).await.is_err() {
-        warn!(controller = R::NAME, runs = tracker.len(), "aborted runs have not ended");
+        warn!(controller = R::NAME, runs = tracker.len(), "aborted reconciliations have not ended");
     }
 }
 
-/// The ends of the runs.
 fn controller_of<R: Reconciler>(context: Arc<Context<R>>) -> impl Stream<Item = ()> + Send {
     let (reader, mut writer) = reflector::store::<KeyObject<R::Key>>();
     writer.apply_watcher_event(&Event::Init);
@@ -182,8 +182,10 @@ fn controller_of<R: Reconciler>(context: Arc<Context<R>>) -> impl Stream<Item = 
                 }
             }
             // A requeue was due in the moment of the request, and its run has covered both.
-            Err(controller::Error::ObjectNotFound(key)) => debug!(controller = R::NAME, %key, "nothing left to do"),
-            Err(error) => warn!(controller = R::NAME, %error, "the queue has lost a run; this is a bug"),
+            Err(controller::Error::ObjectNotFound(key)) => {
+                debug!(controller = R::NAME, %key, "the object was deleted before its reconciliation");
+            }
+            Err(error) => warn!(controller = R::NAME, %error, "bug: the queue lost a reconciliation"),
         })
 }
 
@@ -214,7 +216,7 @@ impl From<Action> for controller::Action {
 // whichever it meets first; while keys are requested again and again, others are never taken. So the `Controller` is given few keys
 // at a time, in the order of their requests, and none that it has already.
 
-/// So many keys are handed over at most that have not ended.
+/// The bound of keys that are handed over and have not ended.
 const AT_MOST: usize = 64;
 
 pub(super) struct HandOver<K> {
@@ -231,10 +233,9 @@ struct Keys<K> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its run has not begun.
     HandedOver,
     Running,
-    /// Its run has ended, and the `Controller` has not said so yet.
+    /// Its run has ended, and the `Controller` has not reported it yet.
     Finished(Action),
 }
 
@@ -267,8 +268,8 @@ impl<K: Key> HandOver<K> {
         Some(key)
     }
 
-    /// Whether the run that is about to begin was asked for by handing the key over. If not, its requeue is due: it is
-    /// requested, and handed over when it is its turn.
+    /// Whether the run that is about to begin was caused by handing the key over. If not, its requeue is due: it is
+    /// requested, and handed over in its turn.
     pub fn is_expected(&self, key: &K) -> bool {
         let is_expected = self.keys.lock().stages.get(key) == Some(&Stage::HandedOver);
         if !is_expected {
@@ -277,7 +278,7 @@ impl<K: Key> HandOver<K> {
         is_expected
     }
 
-    /// The run begins. It covers what was requested until now; later requests are new ones.
+    /// The run begins. It covers all requests until now; later requests are new ones.
     pub fn begin(&self, key: &K) {
         let mut keys = self.keys.lock();
         if let Some(stage) = keys.stages.get_mut(key) {
@@ -286,14 +287,13 @@ impl<K: Key> HandOver<K> {
         self.requests.cover(key);
     }
 
-    /// The run has ended.
     pub fn finish(&self, key: &K, action: Action) {
         if let Some(stage) = self.keys.lock().stages.get_mut(key) {
             *stage = Stage::Finished(action);
         }
     }
 
-    /// The `Controller` has seen the end of a run; whether it need not know the key any more. Ends of runs that nobody expected
+    /// Called when the `Controller` has seen the end of a run; returns whether it can forget the key. Unexpected ends
     /// change nothing.
     pub fn end(&self, key: &K) -> bool {
         let mut keys = self.keys.lock();
@@ -301,7 +301,7 @@ impl<K: Key> HandOver<K> {
         keys.stages.remove(key);
         keys.all.remove(key);
         drop(keys);
-        // There is room for another one.
+        // There is free capacity for another one.
         self.requests.notify();
         action == Action::AwaitChange
     }
@@ -340,13 +340,13 @@ mod tests {
         let (requests, hand_over) = with([1]);
         assert_eq!(hand_over.next(), Some(1));
         requests.add([1]);
-        assert_eq!(hand_over.next(), None, "the run that has not begun covers it");
+        assert_eq!(hand_over.next(), None, "the run that has not started covers it");
         hand_over.begin(&1);
         assert!(requests.is_empty());
         requests.add([1, 2]);
         assert_eq!((hand_over.next(), hand_over.next()), (Some(2), None));
         hand_over.finish(&1, Action::AwaitChange);
-        assert_eq!(hand_over.next(), None, "the end was not seen");
+        assert_eq!(hand_over.next(), None, "the end was not observed");
         requests.add([3]);
         assert!(hand_over.end(&1));
         assert_eq!((hand_over.next(), hand_over.next()), (Some(1), Some(3)), "it was requested before 3");
@@ -357,11 +357,14 @@ mod tests {
         let (requests, hand_over) = with([1]);
         assert_eq!(hand_over.next(), Some(1));
         assert!(hand_over.is_expected(&1));
-        assert!(!run(&hand_over, 1, Action::RequeueAfter(Duration::from_secs(1))), "the Controller has to know it");
+        assert!(
+            !run(&hand_over, 1, Action::RequeueAfter(Duration::from_secs(1))),
+            "the Controller has to know the key"
+        );
         assert!(!hand_over.is_expected(&1));
         assert_eq!(requests.len(), 1);
         assert_eq!(hand_over.next(), Some(1));
-        assert!(!hand_over.end(&1), "the end of the run that was not expected");
+        assert!(!hand_over.end(&1), "the end of the unexpected run");
         assert!(hand_over.is_expected(&1));
     }
 

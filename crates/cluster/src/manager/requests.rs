@@ -1,5 +1,5 @@
-//! The keys that somebody wants to be reconciled: each once, in the order of the requests, so they are never more than there
-//! are keys, however many events there are. On a replica that does not lead nothing is collected.
+//! The keys that are requested: each once, in the order of the requests, so their number is bounded by the number of
+//! objects. A replica that does not lead collects nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 
 use crate::ObjectKey;
 
-/// What a controller is asked to reconcile: the key of an object, or a value without an object, such as a project. Two keys
-/// that print alike must be the same key.
+/// The key that a controller reconciles: the key of an object, or a value without an object, such as a project. Two
+/// keys with the same text must be the same key.
 pub trait Key: Clone + Ord + fmt::Debug + fmt::Display + Send + Sync + 'static {}
 
 impl Key for ObjectKey {}
@@ -37,14 +37,14 @@ struct Shared<K> {
 
 #[derive(Debug)]
 struct Waiting<K> {
-    next: Place,
-    by_place: BTreeMap<Place, K>,
-    by_key: BTreeMap<K, Place>,
+    next: RequestPosition,
+    by_place: BTreeMap<RequestPosition, K>,
+    by_key: BTreeMap<K, RequestPosition>,
 }
 
-/// Where a request stands among the others. A class of requests, if there is ever more than one, comes before the number.
+/// The position of a request. A class of requests, if there is ever more than one, comes before the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct RequestPosition {
     number: u64,
 }
 
@@ -57,17 +57,17 @@ impl<K> Clone for Requests<K> {
 impl<K: Key> Requests<K> {
     /// Collects nothing before [`Requests::open`], which the manager calls when the controller begins to run.
     pub fn closed() -> Self {
-        let waiting = Waiting { next: Place { number: 0 }, by_place: BTreeMap::new(), by_key: BTreeMap::new() };
+        let waiting =
+            Waiting { next: RequestPosition { number: 0 }, by_place: BTreeMap::new(), by_key: BTreeMap::new() };
         let shared = Shared { waiting: Mutex::new(waiting), some: Notify::new(), is_open: AtomicBool::new(false) };
         Self { shared: Arc::new(shared) }
     }
 
-    /// From now on requests are collected. Whoever opens also requests everything that there is.
+    /// From now on requests are collected. Opening also requests all keys.
     pub(crate) fn open(&self) {
         self.shared.is_open.store(true, Ordering::SeqCst);
     }
 
-    /// Whether requests are collected.
     pub fn is_open(&self) -> bool {
         self.shared.is_open.load(Ordering::SeqCst)
     }
@@ -90,7 +90,6 @@ impl<K: Key> Requests<K> {
         }
     }
 
-    /// How many keys wait.
     pub fn len(&self) -> usize {
         self.shared.waiting.lock().by_key.len()
     }
@@ -100,7 +99,7 @@ impl<K: Key> Requests<K> {
         self.len() == 0
     }
 
-    /// The first key that is none of these.
+    /// The first key that is not busy.
     pub(super) fn take_except(&self, busy: &BTreeSet<K>) -> Option<K> {
         let mut waiting = self.shared.waiting.lock();
         let key = waiting.by_place.values().find(|key| !busy.contains(*key))?.clone();
@@ -116,7 +115,7 @@ impl<K: Key> Requests<K> {
         std::mem::take(&mut waiting.by_place).into_values().collect()
     }
 
-    /// What was requested until now is about to be done.
+    /// The run that begins covers all requests until now.
     pub(super) fn cover(&self, key: &K) {
         self.shared.waiting.lock().remove(key);
     }
@@ -126,7 +125,6 @@ impl<K: Key> Requests<K> {
         self.shared.some.notified().await;
     }
 
-    /// Lets the reader ask again.
     pub(super) fn notify(&self) {
         self.shared.some.notify_one();
     }

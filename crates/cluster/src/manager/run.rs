@@ -1,5 +1,4 @@
-//! One run of a reconciler: the back-off before it, and how its outcome is counted and logged. Which key is next is decided by
-//! the queues.
+//! One run of a reconciler: the back-off before it, and how its outcome is counted and logged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,30 +10,30 @@ use tracing::{Instrument, debug, info, info_span, warn};
 
 use super::backoff::Backoff;
 use super::{Action, Reconciler, Retry};
-use crate::{Class, Classified, ControllerMetrics, chain};
+use crate::{Classified, ControllerMetrics, ErrorClass, chain};
 
 /// The runs of one reconciler.
 pub(crate) struct Runs<R: Reconciler> {
     reconciler: Arc<R>,
     backoff: Backoff<R::Key>,
-    loudness: Loudness,
+    log_rate_limit: LogRateLimit,
     metrics: Arc<ControllerMetrics>,
 }
 
 impl<R: Reconciler> Runs<R> {
     pub fn new(reconciler: Arc<R>, retry: Retry, metrics: Arc<ControllerMetrics>) -> Self {
-        Self { reconciler, backoff: Backoff::new(retry), loudness: Loudness::default(), metrics }
+        Self { reconciler, backoff: Backoff::new(retry), log_rate_limit: LogRateLimit::default(), metrics }
     }
 
-    /// Reconciles a key, unless it has to wait after a failure. A failure is an action, too: to be requeued.
+    /// Reconciles a key, unless it must wait after a failure. A failure is an action, too: to be requeued.
     pub async fn reconcile(&self, key: &R::Key) -> Action {
         if let Some(remaining) = self.backoff.remaining(key) {
             return Action::RequeueAfter(remaining);
         }
         let span = info_span!("reconcile", controller = R::NAME, object = %key);
-        let began = Instant::now();
+        let started_at = Instant::now();
         let outcome = self.reconciler.reconcile(key.clone()).instrument(span.clone()).await;
-        self.metrics.duration.with_label_values(&[R::NAME]).observe(began.elapsed().as_secs_f64());
+        self.metrics.duration.with_label_values(&[R::NAME]).observe(started_at.elapsed().as_secs_f64());
         span.in_scope(|| match outcome {
             Ok(action) => self.succeed(key, action),
             Err(error) => self.fail(key, &error),
@@ -51,7 +50,7 @@ impl<R: Reconciler> Runs<R> {
         }
         let outcome = match action {
             Action::AwaitChange => "done",
-            Action::RequeueAfter(_) => "again",
+            Action::RequeueAfter(_) => "requeued",
         };
         self.metrics.runs.with_label_values(&[R::NAME, outcome]).inc();
         action
@@ -61,7 +60,7 @@ impl<R: Reconciler> Runs<R> {
         let (class, text) = (error.class(), chain(error));
         let failed = self.backoff.failed(key, class, &text);
         let (failures, seconds) = (failed.count, failed.pause.as_secs_f64());
-        if !failed.is_repeated && self.loudness.allows(class, failures) {
+        if !failed.is_repeated && self.log_rate_limit.allows(class, failures) {
             warn!(%class, error = text, failures, requeue_after_seconds = seconds, "reconciliation failed");
             self.backoff.mark_logged(key);
         } else {
@@ -83,25 +82,25 @@ impl<R: Reconciler> Runs<R> {
 /// pause them.
 pub type Around = Arc<dyn Fn(BoxFuture<'static, Action>) -> BoxFuture<'static, Action> + Send + Sync>;
 
-// How many lines a controller logs about failures. When something that all objects need does not answer, every reconciliation
-// fails; a few lines say that as well as thousands, and the state of a single object is in its condition and in the metrics.
+// Limits the lines that a controller logs about failures. If a common dependency does not respond, every reconciliation
+// fails; a few lines report that as well as thousands, and the state of a single object is in its condition and in the
+// metrics.
 
 /// At most so many failures are logged ...
 const LINES: u32 = 5;
-/// ... in so much time.
 const PERIOD: Duration = Duration::from_secs(10);
 /// A decision on an old state is repeated at once; only when that happens again and again it is worth a line.
 const CONFLICTS: u32 = 3;
 
 #[derive(Default)]
-pub(super) struct Loudness {
+pub(super) struct LogRateLimit {
     logged: Mutex<Option<(Instant, u32)>>,
 }
 
-impl Loudness {
+impl LogRateLimit {
     /// Whether the `count`th failure in a row of a key is logged, one of this class.
-    pub fn allows(&self, class: Class, count: u32) -> bool {
-        (class != Class::Soon || count == CONFLICTS) && self.has_a_line_left()
+    pub fn allows(&self, class: ErrorClass, count: u32) -> bool {
+        (class != ErrorClass::Conflict || count == CONFLICTS) && self.has_a_line_left()
     }
 
     fn has_a_line_left(&self) -> bool {
@@ -118,8 +117,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_failures_are_logged_by_a_few_lines_per_period() {
-        let loudness = Loudness::default();
-        let logged = |n: usize| (0..n).filter(|_| loudness.allows(Class::Later, 1)).count();
+        let log_rate_limit = LogRateLimit::default();
+        let logged = |n: usize| (0..n).filter(|_| log_rate_limit.allows(ErrorClass::Transient, 1)).count();
         assert_eq!(logged(1000), 5);
         tokio::time::sleep(PERIOD).await;
         assert_eq!(logged(1000), 5);
@@ -127,8 +126,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_stale_decision_is_logged_only_when_it_repeats() {
-        let loudness = Loudness::default();
-        let logged: Vec<_> = (1..=5).filter(|count| loudness.allows(Class::Soon, *count)).collect();
+        let log_rate_limit = LogRateLimit::default();
+        let logged: Vec<_> = (1..=5).filter(|count| log_rate_limit.allows(ErrorClass::Conflict, *count)).collect();
         assert_eq!(logged, [3]);
     }
 }

@@ -1,4 +1,4 @@
-//! The promises of both queues, under tokio's paused clock.
+//! The guarantees of both queues, on tokio's paused clock.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,19 +10,19 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
 use crate::testing::metrics;
-use crate::{Class, Classified, ObjectKey, Right};
+use crate::{Classified, ErrorClass, ObjectKey, Right};
 
 #[derive(Debug, thiserror::Error)]
 #[error("reconciliation failed: {0}")]
-struct Failed(Class);
+struct Failed(ErrorClass);
 
 impl Classified for Failed {
-    fn class(&self) -> Class {
+    fn class(&self) -> ErrorClass {
         self.0
     }
 }
 
-/// Both queues keep the same promises.
+/// Both queues give the same guarantees.
 #[derive(Clone, Copy)]
 enum Kept {
     Kube,
@@ -75,10 +75,10 @@ type Reconcile = Box<dyn Fn(String, usize) -> BoxFuture<'static, Result<Action, 
 /// A controller under test.
 struct Things {
     log: Log,
-    began: Instant,
+    started_at: Instant,
     first: Vec<ObjectKey>,
     streamed: Mutex<Option<BoxStream<'static, ObjectKey>>>,
-    /// Is given the name of the key and how often it was reconciled before.
+    /// Gets the name of the key and how often it was reconciled before.
     reconcile: Reconcile,
 }
 
@@ -103,7 +103,7 @@ impl Reconciler for Things {
     }
 
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Failed> {
-        let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap();
+        let millis = u64::try_from(self.started_at.elapsed().as_millis()).unwrap();
         let before = {
             let mut all = self.log.lock();
             let runs = all.entry(key.to_string()).or_default();
@@ -120,14 +120,14 @@ where
 {
     Things {
         log: Log::default(),
-        began: Instant::now(),
+        started_at: Instant::now(),
         first: Vec::new(),
         streamed: Mutex::default(),
         reconcile: Box::new(move |name, before| reconcile(name, before).boxed()),
     }
 }
 
-/// It runs: when which key was reconciled, in milliseconds since the start.
+/// A running controller: the reconciliations with their keys, in milliseconds since the start.
 struct Scene {
     requests: Requests<ObjectKey>,
     stop: CancellationToken,
@@ -186,14 +186,13 @@ impl Scene {
     }
 }
 
-/// Timers fire up to a millisecond late.
 fn about(actual: &[u64], expected: &[u64]) -> bool {
     actual.len() == expected.len() && actual.iter().zip(expected).all(|(a, e)| a.abs_diff(*e) <= 10)
 }
 
 async fn events_do_not_cut_a_back_off_short_and_a_success_ends_it(kept: Kept) {
     let scene = scene(kept, 16, |_, before| async move {
-        if before < 4 { Err(Failed(Class::Later)) } else { Ok(Action::AwaitChange) }
+        if before < 4 { Err(Failed(ErrorClass::Transient)) } else { Ok(Action::AwaitChange) }
     })
     .await;
     scene.request_every_100_ms("a", 70).await;
@@ -201,14 +200,14 @@ async fn events_do_not_cut_a_back_off_short_and_a_success_ends_it(kept: Kept) {
     sleep(Duration::from_secs(600)).await;
     let runs = scene.runs("a");
     assert!(about(&runs[..5], &[0, 500, 1500, 3500, 7500]), "{runs:?}");
-    assert_eq!(runs.len(), 5, "the requests before the success are covered by it");
+    assert_eq!(runs.len(), 5, "the success covers the requests before it");
     scene.request("a");
     sleep(Duration::from_secs(1)).await;
     assert_eq!(scene.runs("a").len(), 6);
 }
 
 async fn what_only_the_user_can_cure_is_reconciled_rarely_but_soon_after_an_event(kept: Kept) {
-    let scene = scene(kept, 16, |_, _| async { Err(Failed(Class::User)) }).await;
+    let scene = scene(kept, 16, |_, _| async { Err(Failed(ErrorClass::Permanent)) }).await;
     scene.request("a");
     sleep(Duration::from_secs(1000)).await;
     assert!(about(&scene.runs("a"), &[0, 900_000]), "{:?}", scene.runs("a"));
@@ -221,7 +220,7 @@ async fn what_only_the_user_can_cure_is_reconciled_rarely_but_soon_after_an_even
 
 async fn a_conflict_is_reconciled_again_at_once(kept: Kept) {
     let scene = scene(kept, 16, |_, before| async move {
-        if before < 2 { Err(Failed(Class::Soon)) } else { Ok(Action::AwaitChange) }
+        if before < 2 { Err(Failed(ErrorClass::Conflict)) } else { Ok(Action::AwaitChange) }
     })
     .await;
     scene.request("a");
@@ -292,7 +291,7 @@ async fn a_key_is_never_reconciled_twice_at_a_time_and_never_more_keys_than_allo
     assert!(!scene.task.is_finished());
 }
 
-/// Says when a run is dropped.
+/// Records when a run is dropped.
 struct Dropped(Arc<AtomicUsize>);
 
 impl Drop for Dropped {
@@ -321,11 +320,11 @@ async fn hanging(kept: Kept) -> (Scene, Arc<AtomicUsize>) {
 
 async fn it_stops_within_five_seconds_even_if_a_run_hangs_and_drops_the_run(kept: Kept) {
     let (scene, dropped) = hanging(kept).await;
-    let began = Instant::now();
+    let started_at = Instant::now();
     scene.stop.cancel();
     scene.task.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(dropped.load(Ordering::SeqCst), 1, "whoever gives the lease back relies on it");
+    assert!(started_at.elapsed() < Duration::from_secs(5), "{:?}", started_at.elapsed());
+    assert_eq!(dropped.load(Ordering::SeqCst), 1, "the run is dropped before the lease is released");
 }
 
 async fn its_runs_end_when_the_queue_is_dropped(kept: Kept) {
@@ -352,7 +351,7 @@ async fn it_stops_at_once_if_nothing_is_under_way_and_after_what_is(kept: Kept) 
 async fn runs_are_counted_by_outcome_and_class(kept: Kept) {
     let scene = scene(kept, 16, |name, _| async move {
         match name.as_str() {
-            "bad" => Err(Failed(Class::User)),
+            "bad" => Err(Failed(ErrorClass::Permanent)),
             "again" => Ok(Action::RequeueAfter(Duration::from_secs(3600))),
             _ => Ok(Action::AwaitChange),
         }
@@ -365,9 +364,9 @@ async fn runs_are_counted_by_outcome_and_class(kept: Kept) {
     let text = scene.registry.render();
     for line in [
         r#"berth_controller_runs_total{controller="things",outcome="done"} 1"#,
-        r#"berth_controller_runs_total{controller="things",outcome="again"} 1"#,
+        r#"berth_controller_runs_total{controller="things",outcome="requeued"} 1"#,
         r#"berth_controller_runs_total{controller="things",outcome="failed"} 1"#,
-        r#"berth_controller_failures_total{class="user",controller="things"} 1"#,
+        r#"berth_controller_failures_total{class="permanent",controller="things"} 1"#,
         r#"berth_controller_backing_off_objects{controller="things"} 1"#,
         r#"berth_controller_run_duration_seconds_count{controller="things"} 3"#,
     ] {
@@ -375,7 +374,8 @@ async fn runs_are_counted_by_outcome_and_class(kept: Kept) {
     }
 }
 
-/// Reconciles one key at a time; `again` is requested once more during the first run. Gives the keys in the order of runs.
+/// Reconciles one key at a time; `again` is requested once more during the first run. Returns the keys in the order of
+/// runs.
 async fn order_of(queue: Queue, requested: &[&str], again: &'static str) -> Vec<String> {
     let order = Arc::new(Mutex::new(Vec::new()));
     let requests = Arc::new(Mutex::new(None::<Requests<ObjectKey>>));
@@ -402,7 +402,7 @@ async fn order_of(queue: Queue, requested: &[&str], again: &'static str) -> Vec<
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_picks_decides_the_order() {
+async fn the_picker_decides_the_order() {
     for (place, expected) in [(0, ["x", "a", "b", "c"]), (1, ["x", "b", "c", "a"]), (2, ["x", "c", "a", "b"])] {
         let queue = Queue::Seeded(Box::new(move || Box::new(move |_| place)));
         assert_eq!(order_of(queue, &["x", "c", "b", "a"], "").await, expected);
@@ -434,11 +434,11 @@ async fn an_earlier_requeue_replaces_a_later_one(kept: Kept) {
 const BUSY: usize = 2000;
 const AT_ONCE: usize = 16;
 
-/// Goes around among so many keys, as many of which run as may: whoever picks decides what is fair.
+/// Picks the keys in rotation while the maximum of them runs, which is fair.
 fn go_around() -> impl FnMut(usize) -> usize + Send {
     let mut picks = 0;
     move |waiting| {
-        // Those that run are missing among the waiting ones, just before the place that comes next.
+        // The running keys are missing among the waiting ones, just before the next place.
         let place = usize::saturating_sub(picks % BUSY, AT_ONCE - 1);
         picks += 1;
         place % waiting
@@ -493,7 +493,7 @@ async fn what_was_added_to_be_done_first_is_done_before_any_key_is_reconciled(ke
     assert!(scene.log.lock().is_empty());
     sleep(Duration::from_secs(10)).await;
     assert!(about(&scene.runs("first"), &[5000]), "{:?}", scene.runs("first"));
-    assert_eq!(scene.runs("too early"), [0; 0], "first keys stand for everything that there is");
+    assert_eq!(scene.runs("too early"), [0; 0], "the initial keys cover all objects");
 }
 
 async fn a_stream_requests_keys(kept: Kept) {
@@ -505,5 +505,5 @@ async fn a_stream_requests_keys(kept: Kept) {
     assert_eq!((scene.runs("a").len(), scene.runs("b").len()), (1, 1));
     scene.request("a");
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(scene.runs("a").len(), 2, "a stream that has ended ends nothing else");
+    assert_eq!(scene.runs("a").len(), 2, "a finished stream ends nothing else");
 }

@@ -1,5 +1,4 @@
-//! Which changes request which keys: a mapping function for each watch, declared beside the reconciler. Mapping functions
-//! run only on the replica that leads.
+//! Mapping functions from changes to keys, declared beside the reconciler. They run only on the leader.
 
 use berth_core::ClusterName;
 use futures::stream::BoxStream;
@@ -15,12 +14,11 @@ pub struct Watches<K: Key> {
 }
 
 impl<K: Key> Watches<K> {
-    /// Watches that enqueue in `requests`.
     pub(crate) fn new(requests: Requests<K>) -> Self {
         Self { requests, streams: Vec::new() }
     }
 
-    /// A change in a store requests the keys that `map` names, after everybody who keeps state has heard of it.
+    /// A change in a store requests the keys that `map` names, after the listeners that keep state were called.
     pub fn changes<O: Kind, I: IntoIterator<Item = K>>(
         &mut self,
         store: &Store<O>,
@@ -34,8 +32,8 @@ impl<K: Key> Watches<K> {
         });
     }
 
-    /// A cluster that is synced, for the first time or again, requests the keys that `map` names: whoever waited for that is
-    /// requested by nothing else.
+    /// When a cluster is synced, for the first time or again, the keys that `map` returns are requested: nothing else
+    /// requests keys that waited for the sync.
     pub fn resynced<O: Kind, I: IntoIterator<Item = K>>(
         &mut self,
         store: &Store<O>,

@@ -24,7 +24,7 @@ fn secret(verbs: &[Verb]) -> Right {
     Right::resource("", "v1", "secrets", verbs).in_namespace("other").named(["b", "a"])
 }
 
-/// Home serves everything but Reservations, the remote those alone.
+/// Home serves everything but Reservations, the remote only those.
 fn split_routes() -> (Routes, ClusterName) {
     let reservations = config::Kind::parse("cortex.cloud/v1alpha1/Reservation").unwrap();
     let remote = Remote {
@@ -124,7 +124,7 @@ fn each_namespace_has_roles_of_its_own_and_cluster_scoped_rights_are_in_one() {
     assert_eq!(roles[2].rules.len(), 1, "{roles:#?}");
 }
 
-/// What the preflight says, and the verb and the name of each review, of a server that denies what `denies` says.
+/// The result of the preflight, and verb and name of each review, for a server that denies what `denies` says.
 async fn asked(
     rights: &[Right],
     denies: impl Fn(&str, Option<&str>) -> bool + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The worked examples of document 11 section 13, and what sections 9.3 and 9.4 say besides.
+//! Worked examples of routing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,19 +48,19 @@ fn clusters(routes: &Routes, text: &str) -> String {
 }
 
 #[test]
-fn section_13_routing_a_reservation_goes_to_the_remote_of_its_zone() {
+fn routing_a_reservation_goes_to_the_remote_of_its_zone() {
     assert_eq!(routes().target::<Reservation>(Some("az-b")).unwrap().as_str(), "az-b");
-    assert_eq!(clusters(&routes(), SLOT), "az-a, az-b, home", "r1 and home are asked for the name");
+    assert_eq!(clusters(&routes(), SLOT), "az-a, az-b, home", "only r1 and home are asked for the name");
     assert!(routes().serves::<Reservation>(&"az-a".into()) && !routes().serves::<Reservation>(&"r3".into()));
 }
 
 #[test]
-fn section_13_routing_home_takes_the_zones_that_no_remote_has() {
+fn routing_home_takes_the_zones_that_no_remote_has() {
     assert_eq!(target(&routes(), SLOT, "az-c"), "home");
 }
 
 #[test]
-fn section_13_routing_an_object_without_zone_cannot_be_matched() {
+fn routing_an_object_without_zone_cannot_be_matched() {
     let expected = "resource router match error for GVK cortex.cloud/v1alpha1, Kind=Reservation: reservation does not \
                     have availability zone in spec";
     assert_eq!(target(&routes(), SLOT, ""), expected);
@@ -68,7 +68,7 @@ fn section_13_routing_an_object_without_zone_cannot_be_matched() {
 }
 
 #[test]
-fn section_13_routing_a_quota_of_a_foreign_zone_matches_no_cluster() {
+fn routing_a_quota_of_a_foreign_zone_matches_no_cluster() {
     let expected = "no cluster matched for GVK cortex.cloud/v1alpha1, Kind=ProjectQuota: cluster selector \"az-b\" did \
                     not match any candidate";
     assert_eq!(target(&routes(), QUOTA, "az-b"), expected);
@@ -77,7 +77,7 @@ fn section_13_routing_a_quota_of_a_foreign_zone_matches_no_cluster() {
 }
 
 #[test]
-fn section_13_routing_knowledge_has_no_router() {
+fn routing_knowledge_has_no_router() {
     assert_eq!(
         routes().target::<Knowledge>(Some("az-a")).unwrap_err().to_string(),
         "no ResourceRouter configured for GVK cortex.cloud/v1alpha1, Kind=Knowledge with 1 remote clusters"
@@ -85,7 +85,7 @@ fn section_13_routing_knowledge_has_no_router() {
 }
 
 #[test]
-fn section_13_routing_hypervisors_are_nowhere() {
+fn routing_hypervisors_are_nowhere() {
     assert_eq!(
         routes().clusters::<Hypervisor>().unwrap_err().to_string(),
         "gvk kvm.cloud.sap/v1, Kind=Hypervisor is not configured in home or any remote cluster"
@@ -99,7 +99,7 @@ fn section_13_routing_hypervisors_are_nowhere() {
 }
 
 #[test]
-fn section_9_4_kinds_without_remote_are_at_home_whatever_their_zone() {
+fn kinds_without_remote_are_at_home_whatever_their_zone() {
     assert_eq!(target(&routes(), "v1/Secret", ""), "home");
     assert_eq!(clusters(&routes(), "v1/Secret"), "home");
     let alone = Routes::home_only();
@@ -108,13 +108,13 @@ fn section_9_4_kinds_without_remote_are_at_home_whatever_their_zone() {
 }
 
 #[test]
-fn section_9_4_zones_are_compared_as_they_stand() {
+fn zones_are_compared_as_they_stand() {
     assert_eq!(target(&routes(), SLOT, "AZ-B"), "home");
     assert_eq!(target(&routes(), SLOT, "az-b "), "home");
 }
 
 #[test]
-fn section_9_4_the_reasons_are_told_in_the_words_of_the_reference() {
+fn the_reasons_are_reported_in_the_words_of_the_reference() {
     let all = [
         ("kvm.cloud.sap/v1/Hypervisor", "hypervisor does not have availability zone label"),
         (SLOT, "reservation does not have availability zone in spec"),

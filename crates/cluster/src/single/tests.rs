@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::Class;
+use crate::ErrorClass;
 use crate::testing::{Reply, Request, scripted};
 
 fn map(version: u64, value: &str) -> ConfigMap {
@@ -20,11 +20,10 @@ fn map(version: u64, value: &str) -> ConfigMap {
     .unwrap()
 }
 
-/// What the API server has, and what it was asked.
+/// The state of the API server, and its requests.
 #[derive(Clone, Default)]
 struct Server {
     listed: Arc<Mutex<Vec<ConfigMap>>>,
-    /// The answer to the next write.
     answer: Arc<Mutex<Option<Reply>>>,
     requests: Arc<Mutex<Vec<Request>>>,
     is_down: Arc<Mutex<bool>>,
@@ -74,8 +73,7 @@ fn value(single: &Single<ConfigMap>) -> String {
     }
 }
 
-/// It is followed.
-async fn followed(listed: &[ConfigMap]) -> (Server, Single<ConfigMap>) {
+async fn synced(listed: &[ConfigMap]) -> (Server, Single<ConfigMap>) {
     let server = Server::default();
     *server.listed.lock() = listed.to_vec();
     let answering = server.clone();
@@ -88,8 +86,8 @@ async fn followed(listed: &[ConfigMap]) -> (Server, Single<ConfigMap>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_absent_then_present_then_absent_and_each_time_somebody_hears_of_it() {
-    let (server, single) = followed(&[]).await;
+async fn it_is_absent_then_present_then_absent_and_each_change_is_reported() {
+    let (server, single) = synced(&[]).await;
     assert_eq!(value(&single), "absent");
     let mut changes = Box::pin(single.changes());
     changes.next().await.unwrap();
@@ -106,7 +104,7 @@ async fn it_is_absent_then_present_then_absent_and_each_time_somebody_hears_of_i
 
 #[tokio::test(start_paused = true)]
 async fn only_the_one_object_is_asked_for() {
-    let (server, _single) = followed(&[]).await;
+    let (server, _single) = synced(&[]).await;
     let requests = server.requests.lock();
     assert!(requests.len() >= 2);
     for request in requests.iter() {
@@ -118,7 +116,7 @@ async fn only_the_one_object_is_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn it_is_unknown_while_the_watch_fails_and_known_again_afterwards() {
-    let (server, single) = followed(&[map(5, "a")]).await;
+    let (server, single) = synced(&[map(5, "a")]).await;
     *server.is_down.lock() = true;
     server.watch.lock().take();
     sleep(Duration::from_secs(5)).await;
@@ -131,13 +129,13 @@ async fn it_is_unknown_while_the_watch_fails_and_known_again_afterwards() {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_creates_or_replaces_what_was_seen_and_is_visible_at_once() {
-    let (server, single) = followed(&[]).await;
+    let (server, single) = synced(&[]).await;
     *server.answer.lock() = Some(Reply::Json(201, serde_json::to_value(map(20, "new")).unwrap()));
     single.write(None, &map(0, "new")).await.unwrap();
     assert_eq!(value(&single), "new");
     server.send("ADDED", &map(15, "older"));
     a_while().await;
-    assert_eq!(value(&single), "new", "an event that is older than the answer changes nothing");
+    assert_eq!(value(&single), "new", "an event that is older than the answer is ignored");
 
     *server.answer.lock() = Some(Reply::Json(200, serde_json::to_value(map(21, "newer")).unwrap()));
     single.write(Some(&map(20, "new")), &map(0, "newer")).await.unwrap();
@@ -151,7 +149,7 @@ async fn a_write_creates_or_replaces_what_was_seen_and_is_visible_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_sent_without_a_difference_or_behind_a_closed_fence() {
-    let (server, single) = followed(&[map(5, "a")]).await;
+    let (server, single) = synced(&[map(5, "a")]).await;
     single.write(Some(&map(5, "a")), &map(0, "a")).await.unwrap();
     let error = single.clone().fenced(Fence::closed()).write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
     assert!(matches!(error, WriteError::NotLeader { .. }), "{error}");
@@ -160,18 +158,18 @@ async fn nothing_is_sent_without_a_difference_or_behind_a_closed_fence() {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_on_an_old_version_is_a_conflict_and_everything_is_read_anew() {
-    let (server, single) = followed(&[map(5, "a")]).await;
+    let (server, single) = synced(&[map(5, "a")]).await;
     *server.listed.lock() = vec![map(9, "theirs")];
     *server.answer.lock() = Some(Reply::error(409, "Conflict", "the object has been modified"));
     let error = single.write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
-    assert_eq!(error.class(), Class::Soon, "{error}");
+    assert_eq!(error.class(), ErrorClass::Conflict, "{error}");
     a_while().await;
     assert_eq!(value(&single), "theirs");
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_write_of_unknown_outcome_nothing_is_known_until_it_was_read() {
-    let (server, single) = followed(&[map(5, "a")]).await;
+    let (server, single) = synced(&[map(5, "a")]).await;
     *server.answer.lock() = Some(Reply::Hang);
     let writing = single.clone();
     let write = tokio::spawn(async move { writing.write(Some(&map(5, "a")), &map(0, "b")).await });
@@ -202,13 +200,13 @@ async fn a_secret_is_never_printed() {
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_does_not_decode_is_not_quoted() {
     let error = serde_json::from_value::<String>(json!({ "password": "s3cr3t" })).unwrap_err();
-    let trouble = trouble_of(&watcher::Error::InitialListFailed(kube::Error::SerdeError(error)));
-    assert_eq!(trouble.why, "the object cannot be decoded; correct it");
+    let error = watch_error_of(&watcher::Error::InitialListFailed(kube::Error::SerdeError(error)));
+    assert_eq!(error.why, "the object cannot be decoded; correct it");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_object_does_not_come_back_by_a_late_answer() {
-    let (server, single) = followed(&[map(5, "a")]).await;
+    let (server, single) = synced(&[map(5, "a")]).await;
     server.send("DELETED", &map(30, "a"));
     a_while().await;
     *server.answer.lock() = Some(Reply::Json(200, serde_json::to_value(map(20, "late")).unwrap()));
@@ -218,7 +216,7 @@ async fn a_deleted_object_does_not_come_back_by_a_late_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_replaced_and_gone_is_a_conflict_and_a_missing_namespace_is_named() {
-    let (server, single) = followed(&[map(5, "a")]).await;
+    let (server, single) = synced(&[map(5, "a")]).await;
     *server.answer.lock() = Some(Reply::error(404, "NotFound", "configmaps \"ours\" not found"));
     let error = single.write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
     assert!(matches!(error, WriteError::Conflict { .. }), "{error}");

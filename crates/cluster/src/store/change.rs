@@ -1,4 +1,4 @@
-//! Objects of a store, and what happens to them.
+//! Entries of a store and changes of them.
 
 use std::sync::Arc;
 
@@ -7,28 +7,22 @@ use crate::{Kind, ObjectKey};
 /// An object and its key.
 #[derive(Clone, Debug)]
 pub struct Entry<K> {
-    /// Where it lives and what it is called.
+    /// The cluster and the name of the object.
     pub key: ObjectKey,
-    /// The object itself.
     pub object: Arc<K>,
 }
 
-/// What happened to one object.
-///
-/// `old` and `new` are the last readable states. They are the same when an object has begun or ceased to be malformed
-/// without a readable change, and both `None` when an object was never readable: look at [`crate::Store::malformed`] then.
+/// A change of one object. `old` and `new` are the last valid states. They are the same if the object has become valid
+/// or invalid without a change of its last valid state, and both are `None` if the object was never valid: then see
+/// [`crate::Store::invalid_entries`].
 #[derive(Clone, Debug)]
 pub struct Change<K> {
-    /// Which object.
     pub key: ObjectKey,
-    /// What was there before.
     pub old: Option<Arc<K>>,
-    /// What is there now.
     pub new: Option<Arc<K>>,
 }
 
 impl<K: Kind> Change<K> {
-    /// Whether more than the status has changed.
     pub fn is_of_spec(&self) -> bool {
         let version = |object: &Option<Arc<K>>| {
             object.as_ref().map(|object| (object.meta().uid.clone(), object.meta().generation))

@@ -1,6 +1,6 @@
-//! Complete and partial reads as types: whoever wants to delete or to conclude something from an absence has to ask for
-//! a [`Complete`](super::Complete), and gets a reason when there is none. A [`Whole`] is what a decision takes along
-//! from it: what cannot be done without one cannot be done on a partial read.
+//! Complete and partial reads as types. A caller that deletes or concludes from an absence needs a
+//! [`CompleteStore`](super::CompleteStore) and otherwise gets a reason; a [`CompletenessProof`] carries that into a
+//! decision.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use berth_core::ClusterName;
 use thiserror::Error;
 
-use crate::{Class, Classified};
+use crate::{Classified, ErrorClass};
 
 /// Whether what a store shows of a cluster is all there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,22 +18,19 @@ pub enum Completeness {
     Complete,
     /// Objects may be missing or be out of date.
     Partial {
-        /// What is missing, to be continued after "cluster x: ".
+        /// The reason, to be appended to "cluster x: ".
         why: String,
     },
 }
 
-/// A decision has to wait because the read it rests on is partial.
+/// A decision must wait because its read is partial.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}", self.text())]
 pub struct Partial {
-    /// Which kind.
     pub kind: String,
-    /// Which cluster.
     pub cluster: ClusterName,
-    /// The one object that cannot be read, if that is what is missing.
+    /// The invalid object, if that is the reason.
     pub object: Option<Arc<str>>,
-    /// What is missing.
     pub why: String,
 }
 
@@ -48,46 +45,45 @@ impl Partial {
 }
 
 impl Classified for Partial {
-    fn class(&self) -> Class {
-        Class::Later
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Transient
     }
 }
 
 /// Proof that a read of all objects of a kind in a cluster was complete when it was made.
 ///
-/// Only a [`Complete`](super::Complete) gives one. Deletions ask for it ([`crate::Writer::delete`]), and so do plans that conclude
-/// something from an absence.
-pub struct Whole<K> {
+/// Only a [`CompleteStore`](super::CompleteStore) gives one. Deletions require it ([`crate::Writer::delete`]), and so
+/// do plans that conclude something from an absence.
+pub struct CompletenessProof<K> {
     cluster: ClusterName,
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K> Whole<K> {
+impl<K> CompletenessProof<K> {
     pub(crate) fn new(cluster: ClusterName) -> Self {
         Self { cluster, kind: PhantomData }
     }
 
-    /// The cluster that was read.
     pub fn cluster(&self) -> &ClusterName {
         &self.cluster
     }
 }
 
-impl<K> Clone for Whole<K> {
+impl<K> Clone for CompletenessProof<K> {
     fn clone(&self) -> Self {
         Self::new(self.cluster.clone())
     }
 }
 
-impl<K> PartialEq for Whole<K> {
+impl<K> PartialEq for CompletenessProof<K> {
     fn eq(&self, other: &Self) -> bool {
         self.cluster == other.cluster
     }
 }
 
-impl<K> Eq for Whole<K> {}
+impl<K> Eq for CompletenessProof<K> {}
 
-impl<K> fmt::Debug for Whole<K> {
+impl<K> fmt::Debug for CompletenessProof<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Whole({})", self.cluster)
     }

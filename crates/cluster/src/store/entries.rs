@@ -1,10 +1,6 @@
-//! What one cluster holds of one kind, as far as we know: the state machine behind the store, without locks, I/O or
-//! clock. It decides which of two reports about an object is the newer one, keeps own writes through a relist, remembers
-//! what was deleted and what is in doubt (architecture, "Rules of the store"). It leaves indexes, listeners and the
-//! question whether a read is complete to the store.
-//!
-//! Reports come from the watch (`init`, `listed`, `init_done`, `applied`, `deleted`), which is in order but late, and
-//! from answers to our own calls (`wrote`, `removed`, `doubt`, `settle`), which are up to date but overtake each other.
+//! The objects of one kind in one cluster: the state machine behind the store, without locks, I/O or clock. It
+//! determines which of two reports is newer, keeps own writes through a relist, and remembers deletions and objects in
+//! doubt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,15 +9,15 @@ use berth_core::ClusterName;
 
 use super::change::Change;
 use crate::ObjectKey;
-use crate::guarded::Broken;
+use crate::decode_guard::InvalidObject;
 
-/// An object as somebody reported it.
-pub(crate) struct Report<K> {
+/// An object as it was reported.
+pub(crate) struct ReportedObject<K> {
     pub name: Arc<str>,
     pub uid: Arc<str>,
     /// `resourceVersion`; 0 if it is not a number, then the order of arrival decides.
     pub version: u64,
-    pub content: Result<Arc<K>, Arc<Broken>>,
+    pub content: Result<Arc<K>, Arc<InvalidObject>>,
 }
 
 /// The state of our knowledge about a name when a call about it was sent.
@@ -34,8 +30,8 @@ pub(crate) struct Ticket {
 pub(crate) struct Entries<K> {
     cluster: ClusterName,
     live: BTreeMap<Arc<str>, Live<K>>,
-    /// Those of them whose newest state is unreadable: every look asks for them, and as a rule there are none.
-    broken: BTreeMap<Arc<str>, Arc<Broken>>,
+    /// The invalid ones of them: every reconciliation reads them, and usually there are none.
+    invalid: BTreeMap<Arc<str>, Arc<InvalidObject>>,
     tombstones: BTreeMap<Arc<str>, Tombstone>,
     doubts: BTreeMap<Arc<str>, Doubt>,
     listing: Option<Listing>,
@@ -43,16 +39,14 @@ pub(crate) struct Entries<K> {
     listed_at: Option<u64>,
     /// The watch has shown everything up to this version, so answers that are not newer carry no news.
     position: u64,
-    /// The newest version that anybody reported.
     highest: u64,
-    /// Counts what happened, to tell before from after.
+    /// Counts changes, to order them.
     clock: u64,
 }
 
 struct Live<K> {
     uid: Arc<str>,
     version: u64,
-    /// The last readable state of this incarnation.
     shown: Option<Arc<K>>,
     touched: u64,
 }
@@ -60,7 +54,7 @@ struct Live<K> {
 /// A deleted incarnation of which the watch may still show events.
 struct Tombstone {
     uid: Arc<str>,
-    /// The newest version of it that we have seen: what is not newer belongs to it or to a predecessor.
+    /// The newest version of it that we have seen: versions that are not newer belong to it or to a predecessor.
     floor: u64,
     made: u64,
 }
@@ -76,7 +70,7 @@ struct Doubt {
 enum Unknown {
     /// Whether the object exists: a report of it answers that.
     Existence,
-    /// Whether a change of it took effect: only a look that began later tells.
+    /// Whether a change of it took effect is only known after a read that began later.
     Change,
 }
 
@@ -92,7 +86,7 @@ impl<K> Entries<K> {
         Self {
             cluster,
             live: BTreeMap::new(),
-            broken: BTreeMap::new(),
+            invalid: BTreeMap::new(),
             tombstones: BTreeMap::new(),
             doubts: BTreeMap::new(),
             listing: None,
@@ -118,14 +112,13 @@ impl<K> Entries<K> {
         self.live.contains_key(name)
     }
 
-    /// The readable objects, by name.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<K>)> {
         self.live.iter().filter_map(|(name, live)| Some((name, live.shown.as_ref()?)))
     }
 
     /// The objects whose newest state is unreadable, by name.
-    pub fn broken(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Broken>)> {
-        self.broken.iter()
+    pub fn invalid(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<InvalidObject>)> {
+        self.invalid.iter()
     }
 
     pub fn synced(&self) -> bool {
@@ -148,8 +141,7 @@ impl<K> Entries<K> {
         self.listing = Some(Listing { started, seen: BTreeSet::new(), highest: self.highest });
     }
 
-    /// The list has this object.
-    pub fn listed(&mut self, report: Report<K>) -> Vec<Change<K>> {
+    pub fn listed(&mut self, report: ReportedObject<K>) -> Vec<Change<K>> {
         if let Some(listing) = &mut self.listing {
             listing.seen.insert(report.name.clone());
             listing.highest = listing.highest.max(report.version);
@@ -157,8 +149,8 @@ impl<K> Entries<K> {
         self.enter(report)
     }
 
-    /// The list is complete: what it lacks is gone, unless an own write reached us while it was taken. Such an entry may
-    /// be newer than the list or may be gone already; it stays, in doubt, until somebody looks.
+    /// The list is complete: objects that it lacks are gone, unless an own write reached us while it was taken. Such an
+    /// entry may be newer than the list or may be gone already; it stays in doubt until it is read again.
     pub fn init_done(&mut self) -> Vec<Change<K>> {
         let Some(listing) = self.listing.take() else { return Vec::new() };
         let now = self.tick();
@@ -174,14 +166,14 @@ impl<K> Entries<K> {
     }
 
     /// The watch shows that the object was created or changed.
-    pub fn applied(&mut self, report: Report<K>) -> Vec<Change<K>> {
+    pub fn applied(&mut self, report: ReportedObject<K>) -> Vec<Change<K>> {
         self.advance(report.version);
         self.exists(&report);
         self.enter(report)
     }
 
     /// The watch shows that the object was deleted.
-    pub fn deleted(&mut self, report: &Report<K>) -> Vec<Change<K>> {
+    pub fn deleted(&mut self, report: &ReportedObject<K>) -> Vec<Change<K>> {
         self.advance(report.version);
         if self.tombstones.get(&report.name).is_some_and(|tombstone| tombstone.uid == report.uid) {
             self.tombstones.remove(&report.name);
@@ -204,7 +196,7 @@ impl<K> Entries<K> {
     }
 
     /// An own call was answered with this object.
-    pub fn wrote(&mut self, ticket: &Ticket, report: Report<K>) -> Vec<Change<K>> {
+    pub fn wrote(&mut self, ticket: &Ticket, report: ReportedObject<K>) -> Vec<Change<K>> {
         // The watch was there already, and knows what happened since.
         if report.version != 0 && report.version <= self.position {
             return Vec::new();
@@ -230,7 +222,7 @@ impl<K> Entries<K> {
         let live = self.live.get(name);
         let floor = match live {
             Some(live) if live.uid == *uid => live.version,
-            // Nothing was listed yet: the watch may still have to tell us of it.
+            // The first list is not complete: the watch may still report it.
             None if !self.synced() && !self.tombstones.contains_key(name) => 0,
             // The watch has shown its deletion already, or it has a successor.
             _ => return Vec::new(),
@@ -247,8 +239,8 @@ impl<K> Entries<K> {
         self.doubts.insert(name.clone(), Doubt { what, marked });
     }
 
-    /// The API server was asked for `name` and answered with an object, or that there is none.
-    pub fn settle(&mut self, name: &Arc<str>, ticket: &Ticket, answer: Option<Report<K>>) -> Vec<Change<K>> {
+    /// The API server has responded to a read of `name` with an object, or with its absence.
+    pub fn settle(&mut self, name: &Arc<str>, ticket: &Ticket, answer: Option<ReportedObject<K>>) -> Vec<Change<K>> {
         if self.doubts.get(name).is_some_and(|doubt| doubt.marked <= ticket.clock) {
             self.doubts.remove(name);
         }
@@ -272,7 +264,7 @@ impl<K> Entries<K> {
     }
 
     /// The watch shows the incarnation that we have, or a later one: it existed after the last list.
-    fn exists(&mut self, report: &Report<K>) {
+    fn exists(&mut self, report: &ReportedObject<K>) {
         let current = self.live.get(&report.name).is_some_and(|live| report.version >= live.version);
         if current && self.doubts.get(&report.name).is_some_and(|doubt| doubt.what == Unknown::Existence) {
             self.doubts.remove(&report.name);
@@ -280,11 +272,11 @@ impl<K> Entries<K> {
     }
 
     /// Takes over a report that is newer than what we know.
-    fn enter(&mut self, report: Report<K>) -> Vec<Change<K>> {
+    fn enter(&mut self, report: ReportedObject<K>) -> Vec<Change<K>> {
         if self.is_past(&report) {
             return Vec::new();
         }
-        let Report { name, uid, version, content } = report;
+        let ReportedObject { name, uid, version, content } = report;
         let touched = self.tick();
         self.highest = self.highest.max(version);
         self.tombstones.remove(&name);
@@ -293,11 +285,11 @@ impl<K> Entries<K> {
             self.doubts.remove(&name); // it exists: the create took effect
         }
         let old = before.as_ref().and_then(|live| live.shown.clone());
-        self.broken.remove(&name);
+        self.invalid.remove(&name);
         let shown = match content {
             Ok(object) => Some(object),
-            Err(broken) => {
-                self.broken.insert(name.clone(), broken);
+            Err(invalid) => {
+                self.invalid.insert(name.clone(), invalid);
                 before.filter(|live| live.uid == uid).and_then(|live| live.shown)
             }
         };
@@ -307,7 +299,7 @@ impl<K> Entries<K> {
     }
 
     /// True if the report is about a deleted incarnation, or not newer than what we have.
-    fn is_past(&self, report: &Report<K>) -> bool {
+    fn is_past(&self, report: &ReportedObject<K>) -> bool {
         let buried = self
             .tombstones
             .get(&report.name)
@@ -317,7 +309,7 @@ impl<K> Entries<K> {
 
     fn drop_live(&mut self, name: &Arc<str>) -> Option<Change<K>> {
         let old = self.live.remove(name)?.shown;
-        self.broken.remove(name);
+        self.invalid.remove(name);
         Some(Change { key: self.key(name), old, new: None })
     }
 

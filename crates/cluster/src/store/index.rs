@@ -1,5 +1,4 @@
-//! Secondary indexes of a store: which objects have a value, for example which slots are on a host. An index follows
-//! the changes of the store and holds keys only.
+//! Secondary indexes of a store, such as slots by host. They hold keys only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,6 @@ pub struct Index<K> {
 }
 
 impl<K> Index<K> {
-    /// The values of `object` that count.
     pub(super) fn values(&self, object: &K) -> BTreeSet<String> {
         (self.keys)(object).into_iter().filter(|value| !value.is_empty()).collect()
     }
@@ -23,7 +21,6 @@ impl<K> Index<K> {
 
 pub(super) struct Indexes<K: 'static> {
     declared: &'static [Index<K>],
-    /// For each declared index: value to keys.
     keys: Vec<BTreeMap<String, BTreeSet<ObjectKey>>>,
 }
 

@@ -1,24 +1,23 @@
-//! Which versions a cluster has shown, and what happens when its API server has lost its past: everything is exchanged at
-//! once, so that readers see neither an empty store nor objects that only looked newer.
+//! Replaces everything at once when an API server has lost its past, so that readers see neither an empty store nor
+//! objects that only seemed newer.
 
 use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
-use super::entries::{Entries, Report};
+use super::entries::{Entries, ReportedObject};
 use super::{Change, Member, report};
-use crate::{Guarded, Kind, ObjectKey};
+use crate::{DecodeGuard, Kind, ObjectKey};
 
 impl<K: Kind> Member<K> {
-    /// What the watch reports.
-    pub fn seen(&mut self, object: Guarded<K>) -> Report<K> {
+    pub fn seen(&mut self, object: DecodeGuard<K>) -> ReportedObject<K> {
         let report = report(object);
         self.newest = self.newest.max(report.version);
         report
     }
 
-    /// These are all objects, however old they look. What was in doubt was so in the eyes of another server.
-    pub fn replace(&mut self, objects: Vec<Guarded<K>>) -> Vec<Change<K>> {
+    /// Replaces all objects, however old the new ones seem. Doubts about writes to another server end.
+    pub fn replace(&mut self, objects: Vec<DecodeGuard<K>>) -> Vec<Change<K>> {
         let empty = Entries::new(self.entries.cluster().clone());
         let before = mem::replace(&mut self.entries, empty);
         self.newest = 0;
@@ -38,9 +37,9 @@ impl<K: Kind> Member<K> {
     }
 }
 
-/// What was there before and is not there now.
+/// The objects that existed before and no longer exist.
 fn lacking<K>(before: &Entries<K>, now: &Entries<K>) -> BTreeSet<ObjectKey> {
-    let names = before.all().map(|(name, _)| name).chain(before.broken().map(|(name, _)| name));
+    let names = before.all().map(|(name, _)| name).chain(before.invalid().map(|(name, _)| name));
     let key = |name: &Arc<str>| ObjectKey::new(before.cluster().clone(), name.clone());
     names.filter(|name| !now.has(name)).map(key).collect()
 }

@@ -1,6 +1,5 @@
-//! Calls that are under way. Whatever becomes of a write is told to the store: an answer, "gone", "refused", or nothing
-//! at all, when the deadline passed, the connection broke or the task was stopped. The last case leaves the object in
-//! doubt (rule 4), so an outcome that is not reported errs on the safe side.
+//! Calls that are under way. Every outcome reaches the store: a response, "gone", "refused", or none at all, which
+//! leaves the object in doubt.
 
 use std::mem;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 use super::change::Change;
 use super::entries::{Entries, Ticket};
 use super::{Store, report};
-use crate::{Guarded, Kind, ObjectKey};
+use crate::{DecodeGuard, Kind, ObjectKey};
 
 /// A write that is under way.
 pub(crate) struct Sending<K: Kind> {
@@ -28,28 +27,25 @@ impl<K: Kind> Sending<K> {
         Self { asking, outcome_known: false }
     }
 
-    /// The write was answered with this object. Gives what the store holds of it, or why it cannot be read.
-    pub fn wrote(mut self, object: Guarded<K>) -> Result<Arc<K>, Arc<str>> {
+    /// The write returned this object. Returns the state in the store, or why it is invalid.
+    pub fn wrote(mut self, object: DecodeGuard<K>) -> Result<Arc<K>, Arc<str>> {
         self.outcome_known = true;
         let report = report(object);
-        let answer = report.content.clone().map_err(|broken| broken.error.clone());
+        let answer = report.content.clone().map_err(|invalid| invalid.error.clone());
         let ticket = &self.asking.ticket;
         self.asking.change(|entries, _| entries.wrote(ticket, report));
         answer
     }
 
-    /// The incarnation `uid` is gone.
     pub fn gone(mut self, uid: &str) {
         self.outcome_known = true;
         self.asking.change(|entries, name| entries.removed(name, &uid.into()));
     }
 
-    /// Nothing was changed.
     pub fn refused(mut self) {
         self.outcome_known = true;
     }
 
-    /// Nobody knows what became of it.
     pub fn unknown(self) {
         mem::drop(self);
     }
@@ -72,8 +68,7 @@ impl<K: Kind> Asking<K> {
         Self { store, key, ticket }
     }
 
-    /// This is what there is.
-    pub fn found(self, object: Option<Guarded<K>>) {
+    pub fn found(self, object: Option<DecodeGuard<K>>) {
         let answer = object.map(report);
         self.change(|entries, name| entries.settle(name, &self.ticket, answer));
     }
@@ -89,7 +84,7 @@ impl<K: Kind> Store<K> {
         Sending::new(self.asking(key))
     }
 
-    /// To be taken before this object is asked for.
+    /// Must be taken before the object is read from the API server.
     pub(crate) fn asking(&self, key: &ObjectKey) -> Asking<K> {
         let data = self.shared.data.read();
         let ticket = data.clusters.get(&key.cluster).map(|member| member.entries.ticket(&key.name)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What readers and listeners see of the store.
+//! What readers and subscribers see of the store.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::testing::{Thing, applied, deleted, failing, filled, thing};
 
 const BY_HOST: Index<Thing> = Index { name: "host", keys: |thing| thing.spec.host.clone().into_iter().collect() };
-const BY_ROOM: Index<Thing> = Index { name: "room", keys: |thing| vec![thing.spec.room.to_string()] };
+const BY_SIZE: Index<Thing> = Index { name: "size", keys: |thing| vec![thing.spec.size.to_string()] };
 
 fn home() -> ClusterName {
     ClusterName::home()
@@ -31,7 +31,7 @@ fn entries_and_selections_are_ordered_by_cluster_and_name() {
     assert_eq!(names(&store.all()), ["away/z", "home/a", "home/b", "home/c", "home/d"]);
     assert_eq!(names(&store.select(&BY_HOST, "h1")), ["away/z", "home/a", "home/b"]);
     assert!(store.select(&BY_HOST, "").is_empty(), "an empty value is not indexed");
-    assert_eq!(names(&store.select(&BY_ROOM, "1")).len(), 5, "an undeclared index works, slowly");
+    assert_eq!(names(&store.select(&BY_SIZE, "1")).len(), 5, "an undeclared index works, slowly");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn listeners_that_keep_state_hear_a_change_before_those_that_enqueue_keys_whiche
 }
 
 #[test]
-fn a_change_that_is_none_is_not_told() {
+fn a_change_that_is_none_is_not_reported() {
     let store = filled(&[], &home(), [on("a", 5, "h1")]);
     let heard = Arc::new(AtomicUsize::new(0));
     let count = heard.clone();
@@ -92,9 +92,9 @@ fn a_change_that_is_none_is_not_told() {
 }
 
 #[test]
-fn completeness_says_why_a_read_is_partial() {
+fn completeness_reports_why_a_read_is_partial() {
     let store: Store<Thing> = Store::new(&[]);
-    let why = |store: &Store<Thing>| store.complete(&home()).map(|_| ()).unwrap_err().why;
+    let why = |store: &Store<Thing>| store.require_complete(&home()).map(|_| ()).unwrap_err().why;
     assert_eq!(why(&store), "it is not watched");
     store.join(&home());
     assert_eq!(why(&store), "its first list is not complete yet");
@@ -104,12 +104,12 @@ fn completeness_says_why_a_read_is_partial() {
     failing(&store, &home(), Some("connection refused"));
     assert_eq!(why(&store), "its watch fails: connection refused");
     failing(&store, &home(), None);
-    let raw = json!({ "metadata": { "name": "a", "uid": "a", "resourceVersion": "7" }, "spec": { "room": [] } });
+    let raw = json!({ "metadata": { "name": "a", "uid": "a", "resourceVersion": "7" }, "spec": { "size": [] } });
     store.applied(&home(), serde_json::from_value(raw.clone()).unwrap());
     assert!(why(&store).starts_with("a cannot be read: "), "{}", why(&store));
-    assert_eq!(*store.malformed()[0].raw, raw);
+    assert_eq!(*store.invalid_entries()[0].raw, raw);
     assert_eq!(
-        store.complete(&home()).unwrap_err().to_string(),
+        store.require_complete(&home()).unwrap_err().to_string(),
         format!("Thing objects of cluster home are not completely known: {}", why(&store))
     );
 }
@@ -118,13 +118,13 @@ fn completeness_says_why_a_read_is_partial() {
 fn a_complete_read_is_about_one_cluster() {
     let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
     applied(&store, &"away".into(), on("z", 1, "h1"));
-    let complete = store.complete(&home()).unwrap();
+    let complete = store.require_complete(&home()).unwrap();
     assert_eq!(
         (names(&complete.all()), names(&complete.select(&BY_HOST, "h1"))),
         (vec!["home/a".to_owned()], vec!["home/a".to_owned()])
     );
     assert!(complete.get("z").is_none());
-    assert!(store.complete(&"away".into()).is_err(), "never listed");
+    assert!(store.require_complete(&"away".into()).is_err(), "never listed");
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn a_cluster_that_is_away_does_not_keep_another_from_being_synced() {
     assert!(!never.is_finished());
     let all = tokio::spawn({
         let store = store.clone();
-        async move { store.all_followed().await }
+        async move { store.wait_until_synced().await }
     });
     store.init(&away);
     tokio::task::yield_now().await;
@@ -157,31 +157,31 @@ async fn a_cluster_that_is_away_does_not_keep_another_from_being_synced() {
 }
 
 #[test]
-fn d10_only_a_list_that_began_after_it_was_asked_for_is_a_fresh_read() {
+fn only_a_list_that_began_after_it_was_asked_for_is_a_fresh_read() {
     let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
     store.init(&home());
     store.relist();
     store.init_done(&home());
-    assert!(store.followed(&home()).is_err(), "it had begun before");
-    assert!(store.complete(&home()).is_err());
+    assert!(store.require_synced(&home()).is_err(), "it had started before");
+    assert!(store.require_complete(&home()).is_err());
     store.init(&home());
-    store.listed(&home(), Guarded::Whole(on("a", 1, "h1")));
+    store.listed(&home(), DecodeGuard::Valid(on("a", 1, "h1")));
     store.init_done(&home());
-    assert!(store.followed(&home()).is_ok());
+    assert!(store.require_synced(&home()).is_ok());
     assert_eq!(store.len(), 1);
 }
 
 #[test]
-fn d5_unreadable_objects_hinder_only_the_decisions_that_they_concern() {
+fn unreadable_objects_hinder_only_the_decisions_that_they_concern() {
     let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
-    let raw = json!({ "metadata": { "name": "x", "uid": "x", "resourceVersion": "2" }, "spec": { "room": "much" } });
+    let raw = json!({ "metadata": { "name": "x", "uid": "x", "resourceVersion": "2" }, "spec": { "size": "much" } });
     store.applied(&home(), serde_json::from_value(raw).unwrap());
-    assert!(store.complete(&home()).is_err());
-    assert_eq!(*store.complete_for(&home(), |one| &*one.key.name == "y").unwrap().whole().cluster(), home());
-    let why = store.complete_for(&home(), |one| &*one.key.name == "x").unwrap_err().to_string();
+    assert!(store.require_complete(&home()).is_err());
+    assert_eq!(*store.require_complete_for(&home(), |one| &*one.key.name == "y").unwrap().proof().cluster(), home());
+    let why = store.require_complete_for(&home(), |one| &*one.key.name == "x").unwrap_err().to_string();
     assert!(why.contains("x cannot be read, correct or delete it: "), "{why}");
     failing(&store, &home(), Some("cut"));
-    assert!(store.complete_for(&home(), |_| false).is_err());
+    assert!(store.require_complete_for(&home(), |_| false).is_err());
 }
 
 #[test]
@@ -192,12 +192,12 @@ fn listeners_hear_when_the_store_follows_a_cluster_again() {
     store.on_resynced(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
     });
-    assert!(store.followed(&home()).is_ok());
+    assert!(store.require_synced(&home()).is_ok());
     failing(&store, &home(), Some("cut"));
-    assert!(store.followed(&home()).unwrap_err().to_string().ends_with("its watch fails: cut"));
+    assert!(store.require_synced(&home()).unwrap_err().to_string().ends_with("its watch fails: cut"));
     failing(&store, &home(), Some("still cut"));
     failing(&store, &home(), None);
     applied(&store, &home(), on("a", 2, "h1"));
     assert_eq!(heard.load(Ordering::Relaxed), 1);
-    assert!(store.followed(&"away".into()).is_err(), "nobody watches it");
+    assert!(store.require_synced(&"away".into()).is_err(), "no watch feeds it");
 }

@@ -1,4 +1,4 @@
-//! The set of the operator over a scripted API server.
+//! The operator's set of stores over a scripted API server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,6 @@ impl Served {
 const ALL: [&str; 6] =
     ["committedresources", "flavorgroupcapacities", "hypervisors", "knowledges", "pipelines", "reservations"];
 
-/// The set, watched at a server.
 async fn watched() -> (Stores, Served) {
     let (stores, served) = (Stores::default(), Served::default());
     let answering = served.clone();
@@ -84,18 +83,18 @@ async fn a_take_over_reads_every_kind_anew() {
 async fn a_take_over_does_not_wait_for_a_kind_that_need_not_be_installed() {
     let (stores, served) = watched().await;
     *served.hanging.lock() = vec!["pipelines"];
-    let began = tokio::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     assert_eq!(stores.relist(Duration::from_secs(10)).await, BTreeSet::new());
-    assert!(began.elapsed() < Duration::from_secs(1));
+    assert!(started_at.elapsed() < Duration::from_secs(1));
     *served.hanging.lock() = vec!["hypervisors"];
     assert_eq!(stores.relist(Duration::from_secs(10)).await, [home()].into());
-    assert_eq!(began.elapsed().as_secs(), 10);
+    assert_eq!(started_at.elapsed().as_secs(), 10);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_synced_is_named_in_the_order_of_the_set() {
     let stores = Stores::default();
-    assert_eq!(stores.unsynced(&home()), [], "nothing is watched there");
+    assert_eq!(stores.unsynced(&home()), [], "no watch runs there");
     sync(&stores, &home());
     failing(&stores.commitments, &home(), Some("cut"));
     failing(&stores.hypervisors, &home(), Some("cut"));
@@ -116,17 +115,17 @@ async fn a_cluster_is_read_as_a_whole_or_not_at_all() {
     let (stores, routes) = (Stores::default(), Routes::home_only());
     let error = stores.read_once(&cluster, &routes, ReadBy::Controllers).await.map(drop).unwrap_err();
     assert_eq!(error.kind, "FlavorGroupCapacity");
-    assert!(stores.hypervisors.followed(&home()).is_err(), "nothing of the cluster is there");
+    assert!(stores.hypervisors.require_synced(&home()).is_err(), "the set has no store of the cluster");
     stores.leave_out(&home(), &routes, "no");
     assert_eq!(stores.unsynced(&home()).len(), 5);
 
     let stores = Stores::default();
     stores.read_once(&cluster, &routes, ReadBy::Scheduler).await.unwrap().fill();
-    assert!(stores.hypervisors.followed(&home()).is_ok() && stores.reservations.followed(&home()).is_ok());
+    assert!(stores.hypervisors.require_synced(&home()).is_ok() && stores.reservations.require_synced(&home()).is_ok());
     assert!(stores.commitments.clusters().is_empty(), "only controllers read them");
 }
 
-/// What the home cluster serves, when it does not serve everything.
+/// The routes of a home cluster that serves only these kinds.
 fn serving(kinds: &[&str]) -> Routes {
     let servers = json!({ "apiservers": { "home": { "gvks": kinds } } });
     let serde_json::Value::Object(keys) = servers else { unreachable!() };

@@ -1,5 +1,5 @@
-//! The queue of simulations: which key is reconciled next is drawn from a seed. Never one that is being reconciled, no request
-//! lost, the earliest of several requeues counts.
+//! The queue of simulations: a seed decides the next key. A key is never reconciled twice at once, no request is lost,
+//! and the earliest requeue counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -16,10 +16,10 @@ use crate::manager::SHUTDOWN;
 use crate::manager::run::Runs;
 use crate::{Action, Around, Key, Reconciler, Requests};
 
-/// Chooses one of so many waiting keys, by its place among them; places beyond the end count from the start again.
+/// Chooses one of the waiting keys, by its index; the index wraps around.
 pub type Pick = Box<dyn FnMut(usize) -> usize + Send>;
 
-/// Reconciles what is requested, until `stop` and four seconds more.
+/// Reconciles requested keys until `stop`, and for four seconds more.
 pub(crate) async fn work<R: Reconciler>(
     runs: Runs<R>,
     requests: Requests<R::Key>,
@@ -34,14 +34,14 @@ pub(crate) async fn work<R: Reconciler>(
         let run = around(async move { runs.reconcile(&key_of_run).await }.boxed());
         async move { (key, run.await) }
     };
-    let patience = async {
+    let timeout = async {
         stop.cancelled().await;
         sleep(SHUTDOWN).await;
     };
     tokio::select! {
         biased;
         () = SeededQueue::new(concurrency, pick).work(&requests, run, stop) => debug!(controller = R::NAME, "stopped"),
-        () = patience => warn!(controller = R::NAME, "stopped with runs under way; what they wrote is in doubt"),
+        () = timeout => warn!(controller = R::NAME, "stopped with reconciliations under way; their writes are in doubt"),
     }
 }
 
@@ -50,27 +50,26 @@ struct SeededQueue<K> {
     pick: Pick,
     requeues: Requeues<K>,
     running: BTreeSet<K>,
-    /// Those of them that were requested meanwhile.
     again: BTreeSet<K>,
     concurrency: usize,
 }
 
 impl<K: Key> SeededQueue<K> {
-    /// No key waits. At most so many keys are reconciled at a time.
+    /// An empty queue that reconciles at most `concurrency` keys at a time.
     fn new(concurrency: u16, pick: Pick) -> Self {
         let (waiting, requeues) = (BTreeSet::new(), Requeues::default());
         let (running, again) = (BTreeSet::new(), BTreeSet::new());
         Self { waiting, pick, requeues, running, again, concurrency: concurrency.max(1).into() }
     }
 
-    /// Reconciles what is requested until `stop`, and after it until what is under way has ended. A run gives its key back.
+    /// Reconciles requested keys until `stop`, then waits for the running reconciliations. A run returns its key.
     async fn work<R>(mut self, requests: &Requests<K>, run: impl Fn(K) -> R, stop: &CancellationToken)
     where
         R: Future<Output = (K, Action)> + Send,
     {
         let mut running: FuturesUnordered<Pin<Box<dyn Future<Output = _> + Send + '_>>> = FuturesUnordered::new();
         while !(stop.is_cancelled() && running.is_empty()) {
-            // All who wait take part in the choice.
+            // All waiting keys take part in the choice.
             requests.take_all().into_iter().for_each(|key| self.request(key));
             while let Some(key) = self.next().filter(|_| !stop.is_cancelled()) {
                 running.push(Box::pin(run(key)));
@@ -86,7 +85,7 @@ impl<K: Key> SeededQueue<K> {
         }
     }
 
-    /// One that is being reconciled has to wait until that is over.
+    /// A key that is being reconciled waits until the run has ended.
     fn request(&mut self, key: K) {
         self.requeues.cancel(&key);
         if self.running.contains(&key) {
@@ -103,7 +102,6 @@ impl<K: Key> SeededQueue<K> {
         }
     }
 
-    /// The key that is reconciled next.
     fn next(&mut self) -> Option<K> {
         let waiting = self.waiting.len();
         if self.running.len() >= self.concurrency || waiting == 0 {
@@ -125,7 +123,7 @@ impl<K: Key> SeededQueue<K> {
     }
 }
 
-/// When keys are reconciled without a request: one time each.
+/// The times of requeues: one for each key.
 struct Requeues<K> {
     by_key: BTreeMap<K, Instant>,
     by_time: BTreeSet<(Instant, K)>,
@@ -167,7 +165,6 @@ mod tests {
 
     use super::*;
 
-    /// Everything that is kept about keys.
     fn kept(queue: &SeededQueue<u32>) -> [usize; 5] {
         let SeededQueue { waiting, requeues, running, again, .. } = queue;
         [waiting.len(), requeues.by_key.len(), requeues.by_time.len(), running.len(), again.len()]
@@ -193,14 +190,14 @@ mod tests {
         let later = Action::RequeueAfter(Duration::from_secs(1));
         for _ in 0..100 {
             (0..3).for_each(|_| queue.request(1));
-            assert_eq!(kept(&queue), [1, 0, 0, 0, 0], "it waits");
+            assert_eq!(kept(&queue), [1, 0, 0, 0, 0], "the key waits");
             assert_eq!(queue.next(), Some(1));
             (0..3).for_each(|_| queue.request(1));
-            assert_eq!(kept(&queue), [0, 0, 0, 1, 1], "it is reconciled, and then again");
+            assert_eq!(kept(&queue), [0, 0, 0, 1, 1], "the key is reconciled, and then again");
             queue.ended(&1, later);
             assert_eq!(queue.next(), Some(1));
             queue.ended(&1, later);
-            assert_eq!(kept(&queue), [0, 1, 1, 0, 0], "it is requeued");
+            assert_eq!(kept(&queue), [0, 1, 1, 0, 0], "the key is requeued");
         }
     }
 }

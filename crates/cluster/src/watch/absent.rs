@@ -1,5 +1,4 @@
-//! A kind that need not be installed and is not. It decides when that is believed, and how it is found out that the kind
-//! has been installed since. What goes on without it is for those who read the store.
+//! A kind that need not be installed: when its absence is believed, and how its installation is noticed.
 
 use futures::stream::BoxStream;
 use kube::api::ListParams;
@@ -9,7 +8,7 @@ use tracing::info;
 use super::feeding::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
 use crate::{Kind, kind_name};
 
-/// Whether this answer to a list or a watch says that there is no such kind.
+/// Whether this response to a list or a watch means that the kind does not exist.
 pub(super) fn is_so(code: Option<u16>) -> bool {
     code == Some(404)
 }
@@ -26,16 +25,16 @@ impl<K: Kind> Feeding<K> {
             self.metrics.credentials.accepted(cluster);
             self.show();
             progress.failures = 0;
-            progress.telling.over();
-            info!(kind, %cluster, "the kind is not installed; it is not needed, and is used as soon as it is installed");
-            self.until_installed().await;
-            info!(kind, %cluster, "the kind is installed now");
+            progress.telling.end_outage();
+            info!(kind, %cluster, "optional kind not installed; it is used as soon as it is");
+            self.wait_until_installed().await;
+            info!(kind, %cluster, "optional kind installed");
         }
         self.stream()
     }
 
-    /// Any other answer is for the watch to deal with.
-    async fn until_installed(&self) {
+    /// The watch handles all other responses.
+    async fn wait_until_installed(&self) {
         let mut pause = FIRST_PAUSE;
         loop {
             sleep(pause).await;
@@ -47,6 +46,6 @@ impl<K: Kind> Feeding<K> {
     }
 
     async fn is_absent(&self) -> bool {
-        matches!(self.page(&ListParams::default().limit(1)).await, Err(trouble) if is_so(trouble.code))
+        matches!(self.page(&ListParams::default().limit(1)).await, Err(error) if is_so(error.code))
     }
 }

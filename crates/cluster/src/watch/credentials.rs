@@ -1,5 +1,5 @@
-//! Which clusters do not accept our credentials at the moment: that is a matter of a cluster, not of a kind, and the
-//! watches of all its kinds meet it at the same time.
+//! The clusters that reject our credentials. That concerns a cluster and not a kind, and the watches of all its kinds
+//! notice it at the same time.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ impl Credentials {
         let mut refused_by = self.refused_by.lock();
         self.accepted.with_label_values(&[cluster.as_str()]).set(0);
         if refused_by.insert(cluster.clone()) {
-            error!(%cluster, "{why}; until then nothing is decided about this cluster");
+            error!(%cluster, "{why}; until then this cluster is not reconciled");
         } else {
             debug!(%cluster, "{why}");
         }
@@ -36,7 +36,7 @@ impl Credentials {
         let mut refused_by = self.refused_by.lock();
         self.accepted.with_label_values(&[cluster.as_str()]).set(1);
         if refused_by.remove(cluster) {
-            info!(%cluster, "the API server accepts our credentials again");
+            info!(%cluster, "credentials accepted again");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The watch against an API server that answers as it is told.
+//! The watch against a scripted API server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::ObjectKey;
 use crate::testing::{Reply, Request, Thing, metrics, scripted, thing};
 
-/// A fed store, and a way to send watch events.
+/// A fed store, and a sender of watch events.
 struct Scene {
     store: Store<Thing>,
     stop: CancellationToken,
@@ -126,8 +126,8 @@ async fn an_idle_watch_counts_as_working_again_when_the_server_answers() {
     });
     scene.store.synced(&home()).await;
     sleep(Duration::from_secs(1)).await;
-    assert_ne!(scene.completeness(), Completeness::Complete, "nobody knows yet whether the watch works");
-    assert_eq!(scene.names(), ["a"], "what was known stays");
+    assert_ne!(scene.completeness(), Completeness::Complete, "it is unknown whether the watch works");
+    assert_eq!(scene.names(), ["a"], "known objects stay");
     sleep(quiet(1) + Duration::from_secs(1)).await;
     assert_eq!(scene.completeness(), Completeness::Complete);
 }
@@ -166,40 +166,40 @@ async fn an_expired_watch_lists_anew_and_finds_what_has_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d10_a_fresh_read_is_made_at_once_and_until_then_the_cluster_is_not_followed() {
+async fn a_fresh_read_is_made_at_once_and_until_then_the_cluster_is_not_synced() {
     let (lists, open) = (AtomicUsize::new(0), Mutex::default());
     let scene = scene(move |request| match lists.fetch_add(usize::from(!is_watch(request)), Ordering::Relaxed) {
         _ if is_watch(request) => watch(&[], &open),
         0 => list(10, "", &[thing("a", "a", 3)]),
         _ => list(20, "", &[thing("b", "b", 14)]),
     });
-    scene.store.all_followed().await;
+    scene.store.wait_until_synced().await;
     scene.store.relist();
-    let why = scene.store.followed(&home()).unwrap_err().to_string();
+    let why = scene.store.require_synced(&home()).unwrap_err().to_string();
     assert!(why.ends_with("it is read anew after a change of the leader"), "{why}");
-    assert_eq!(scene.names(), ["a"], "what was known stays");
-    timeout(Duration::from_millis(10), scene.store.all_followed()).await.unwrap();
+    assert_eq!(scene.names(), ["a"], "known objects stay");
+    timeout(Duration::from_millis(10), scene.store.wait_until_synced()).await.unwrap();
     assert_eq!(scene.names(), ["b"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_malformed_object_does_not_stop_the_others() {
     let open = Mutex::default();
-    let broken =
-        json!({ "metadata": { "name": "x", "uid": "x", "resourceVersion": "11" }, "spec": { "room": "much" } });
-    let events = [json!({ "type": "ADDED", "object": broken }), event("ADDED", &thing("b", "b", 12))];
+    let invalid =
+        json!({ "metadata": { "name": "x", "uid": "x", "resourceVersion": "11" }, "spec": { "size": "much" } });
+    let events = [json!({ "type": "ADDED", "object": invalid }), event("ADDED", &thing("b", "b", 12))];
     let scene = scene(
         move |request| if is_watch(request) { watch(&events, &open) } else { list(10, "", &[thing("a", "a", 3)]) },
     );
     scene.store.synced(&home()).await;
     sleep(HOUSEKEEPING * 2).await;
-    assert_eq!((scene.names(), scene.store.malformed().len()), (vec!["a".to_owned(), "b".to_owned()], 1));
+    assert_eq!((scene.names(), scene.store.invalid_entries().len()), (vec!["a".to_owned(), "b".to_owned()], 1));
     let text = scene.registry.render();
-    assert!(text.contains(r#"berth_store_malformed_objects{cluster="home",kind="Thing"} 1"#), "{text}");
+    assert!(text.contains(r#"berth_store_invalid_objects{cluster="home",kind="Thing"} 1"#), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_looks_at_is_settled_by_housekeeping() {
+async fn objects_in_doubt_are_settled_periodically() {
     let open = Mutex::default();
     let scene = scene(move |request| match request.path.strip_prefix("/apis/test.berth/v1/things/") {
         Some(name) => Reply::not_found(name),

@@ -1,4 +1,4 @@
-//! What a patch sends: the difference of what we may change, and what the object must be for it to apply.
+//! What a patch sends: the difference of what we may change, and the preconditions under which it applies.
 
 use kube::core::ObjectMeta;
 use kube::core::object::HasStatus;
@@ -16,18 +16,18 @@ const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerRefere
 pub enum Guard {
     /// Nothing: the keys that are sent are ours alone.
     None,
-    /// The whole object: the decision rests on what was read.
+    /// The whole object, because the decision is based on it.
     Version,
 }
 
-/// Why a write has no body: what was read cannot be changed.
+/// Why a write has no body: the object that was read cannot be changed.
 #[derive(Debug, Error)]
 pub(super) enum BodyError {
     #[error("the object that was read has no resourceVersion")]
     NoVersion,
     #[error("the object that was read has no uid")]
     NoUid,
-    #[error("the object is no JSON object")]
+    #[error("the object is not a JSON object")]
     NoObject,
     #[error("the object cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -40,7 +40,7 @@ pub(super) fn main<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Val
     Ok(Some(patch))
 }
 
-/// The merge patch of `/status`; `None` if nothing differs. The API server does not look at a uid in it.
+/// The merge patch of `/status`; `None` if nothing differs. The API server ignores a uid in it.
 pub(super) fn status<K>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, BodyError>
 where
     K: Kind + HasStatus<Status: Serialize + PartialEq>,
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// What makes everything fail that writes it.
+    /// Serializing it always fails.
     #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
     struct Untouched;
 
@@ -132,27 +132,27 @@ mod tests {
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct LargeStatus {
-        room: u32,
+        size: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
         untouched: Option<Untouched>,
     }
 
-    fn large(room: u32, untouched: Option<Untouched>) -> Large {
+    fn large(size: u32, untouched: Option<Untouched>) -> Large {
         let spec = LargeSpec { untouched: Untouched };
-        Large { status: Some(LargeStatus { room, untouched }), ..Large::new("a", spec) }
+        Large { status: Some(LargeStatus { size, untouched }), ..Large::new("a", spec) }
     }
 
     #[test]
     fn the_patch_of_a_status_is_made_of_the_two_statuses_alone() {
         let (old, new) = (large(1, None), large(2, None));
-        assert_eq!(status(&old, &new, Guard::None).unwrap(), Some(json!({ "status": { "room": 2 } })));
-        assert!(main(&old, &new, Guard::None).is_err(), "whoever writes the objects fails");
+        assert_eq!(status(&old, &new, Guard::None).unwrap(), Some(json!({ "status": { "size": 2 } })));
+        assert!(main(&old, &new, Guard::None).is_err(), "writing the objects fails");
     }
 
     #[test]
     fn equal_statuses_are_compared_without_writing_them() {
         let same = large(1, Some(Untouched));
         assert_eq!(status(&same, &same, Guard::None).unwrap(), None);
-        assert!(status(&same, &large(2, Some(Untouched)), Guard::None).is_err(), "whoever writes them fails");
+        assert!(status(&same, &large(2, Some(Untouched)), Guard::None).is_err(), "writing them fails");
     }
 }

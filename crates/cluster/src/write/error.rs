@@ -1,5 +1,4 @@
-//! What can become of a call, as one error enum. It decides from the answer of the API server, or from the lack of one,
-//! whether anything may have been changed: the difference between "refused", "not now" and "unknown".
+//! The errors of a call, classified by whether anything may have been changed: "refused", "not now" or "unknown".
 
 use std::error::Error;
 use std::fmt;
@@ -9,22 +8,16 @@ use kube::core::Status;
 use strum::IntoStaticStr;
 use thiserror::Error;
 
-use crate::answers::words;
-use crate::{Class, Classified, NotLeader, ObjectKey, chain};
+use crate::answers::describe_status;
+use crate::{Classified, ErrorClass, NotLeader, ObjectKey, chain};
 
-/// What was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Operation {
-    /// Read the object.
     Get,
-    /// Create it.
     Create,
-    /// Change its spec or metadata.
     Patch,
-    /// Change its status.
     PatchStatus,
-    /// Delete it.
     Delete,
 }
 
@@ -35,14 +28,11 @@ impl Operation {
     }
 }
 
-/// A call: what was to be done with which object.
+/// A call: the operation and its object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What was to be done.
     pub operation: Operation,
-    /// The kind of the object.
     pub kind: String,
-    /// Which object.
     pub key: ObjectKey,
 }
 
@@ -63,97 +53,47 @@ impl fmt::Display for Call {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
     /// The object is not the one that the decision rested on.
-    #[error("{call}: it has changed since it was read; it is looked at again")]
-    Conflict {
-        /// What was to be done.
-        call: Call,
-    },
-    /// There is an object of that name, now in the store. It is not ours until somebody has looked at it.
-    #[error("{call}: there is an object of that name already; it is looked at again")]
-    AlreadyExists {
-        /// What was to be done.
-        call: Call,
-    },
+    #[error("{call}: it has changed since it was read; it is read again")]
+    Conflict { call: Call },
+    /// There is an object of that name, now in the store. It is not ours until it was checked.
+    #[error("{call}: there is an object of that name already; it is read again")]
+    AlreadyExists { call: Call },
     /// Another cluster has an object of that name, so this one was not created.
     #[error(
         "cannot create {gvk} /{name}: already exists on another cluster ({others}); delete the one that is in the wrong \
          cluster",
         name = call.key.name
     )]
-    Elsewhere {
-        /// What was to be done.
-        call: Call,
-        /// The kind, as document 11 section 9.4 prints it.
-        gvk: String,
-        /// The clusters that have it.
-        others: String,
-    },
+    Elsewhere { call: Call, gvk: String, others: String },
     /// The API server does not want it, and will not want it later.
     #[error("{call}: the API server refuses it ({code}): {message}")]
-    Refused {
-        /// What was to be done.
-        call: Call,
-        /// The status code.
-        code: u16,
-        /// What the API server said.
-        message: String,
-    },
+    Refused { call: Call, code: u16, message: String },
     /// Nothing was changed because something does not answer or is overloaded.
     #[error("{call}: {message}; nothing was changed, it is tried again")]
-    Unavailable {
-        /// What was to be done.
-        call: Call,
-        /// What happened.
-        message: String,
-    },
+    Unavailable { call: Call, message: String },
     /// Nothing was changed because the API server does not know the kind: its CRD is not installed, or not yet.
     #[error("{call}: {message}; nothing was changed, it is tried again")]
-    NotServed {
-        /// What was to be done.
-        call: Call,
-        /// What to do about it.
-        message: String,
-    },
+    NotServed { call: Call, message: String },
     /// It may have taken effect or not. The object is marked as in doubt.
     #[error("{call}: {message}; whether it took effect is unknown, the object is read before anything else is decided")]
-    Unknown {
-        /// What was to be done.
-        call: Call,
-        /// What happened.
-        message: String,
-    },
+    Unknown { call: Call, message: String },
     /// It took effect, and the answer does not decode.
     #[error("{call}: it took effect, but the object is malformed now: {message}")]
-    Malformed {
-        /// What was done.
-        call: Call,
-        /// What is wrong with the object.
-        message: String,
-    },
+    Malformed { call: Call, message: String },
     /// This process does not lead, or its lease ends too soon for a write. Nothing was changed.
     #[error("{call}: {NotLeader}")]
-    NotLeader {
-        /// What was to be done.
-        call: Call,
-    },
-    /// The call could not even be made.
+    NotLeader { call: Call },
     #[error("{call}: {message}")]
-    Invalid {
-        /// What was to be done.
-        call: Call,
-        /// What is wrong.
-        message: String,
-    },
+    Invalid { call: Call, message: String },
 }
 
 impl WriteError {
-    /// How to go on.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Conflict { .. } | Self::AlreadyExists { .. } | Self::Unknown { .. } => Class::Soon,
-            Self::Unavailable { .. } | Self::NotServed { .. } | Self::NotLeader { .. } => Class::Later,
+            Self::Conflict { .. } | Self::AlreadyExists { .. } | Self::Unknown { .. } => ErrorClass::Conflict,
+            Self::Unavailable { .. } | Self::NotServed { .. } | Self::NotLeader { .. } => ErrorClass::Transient,
             Self::Elsewhere { .. } | Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => {
-                Class::User
+                ErrorClass::Permanent
             }
         }
     }
@@ -172,15 +112,14 @@ impl WriteError {
 }
 
 impl Classified for WriteError {
-    fn class(&self) -> Class {
+    fn class(&self) -> ErrorClass {
         self.class()
     }
 }
 
-/// What a failed call means.
+/// The meaning of a failed call.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Failure {
-    /// The object does not exist.
     NotFound,
     Error(WriteError),
 }
@@ -195,8 +134,8 @@ impl Failure {
     }
 }
 
-/// A 404 that is about the object. One that is about the kind (the CRD is not installed, or the path leads elsewhere)
-/// says nothing about the object.
+/// A 404 about the object. A 404 about the kind (the CRD is not installed, or the path is wrong) proves nothing about
+/// the object.
 fn is_not_found(call: &Call, status: &Status) -> bool {
     let names_it = |details: &kube::core::response::StatusDetails| *details.name == *call.key.name;
     let quotes_it = || status.message.contains(&format!("\"{}\"", call.key.name));
@@ -207,11 +146,11 @@ fn answered(call: Call, status: &Status) -> WriteError {
     let message = if status.message.is_empty() { status.reason.clone() } else { status.message.clone() };
     match status.code {
         _ if status.is_already_exists() => WriteError::AlreadyExists { call },
-        _ if status.is_conflict() || other_incarnation(status) => WriteError::Conflict { call },
+        _ if status.is_conflict() || is_other_incarnation(status) => WriteError::Conflict { call },
         // Kinds are installed, rights granted and credentials renewed while we wait, and a server that has just started
-        // refuses everybody until it knows them.
-        401 | 403 => WriteError::Unavailable { call, message: words(status) },
-        404 => WriteError::NotServed { call, message: words(status) },
+        // refuses all clients until it knows them.
+        401 | 403 => WriteError::Unavailable { call, message: describe_status(status) },
+        404 => WriteError::NotServed { call, message: describe_status(status) },
         // Both come before anything is stored: too many requests, and a server that is not ready or shuts down.
         429 | 503 => WriteError::Unavailable { call, message },
         // All others may come after it: etcd timed out, a proxy gave up.
@@ -223,7 +162,7 @@ fn answered(call: Call, status: &Status) -> WriteError {
 }
 
 /// A patch carries the uid; the server takes another one for an attempt to change it.
-fn other_incarnation(status: &Status) -> bool {
+fn is_other_incarnation(status: &Status) -> bool {
     let causes = status.details.as_ref().map(|details| &details.causes[..]).unwrap_or_default();
     status.code == 422 && causes.iter().any(|cause| cause.field == "metadata.uid")
 }
@@ -274,12 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart_by_whether_something_may_have_been_stored() {
+    fn answers_are_reported_apart_by_whether_something_may_have_been_stored() {
         assert_eq!(outcome(404, "NotFound", "things.test \"a\" not found"), "gone");
         assert_eq!(outcome(404, "NotFound", "the server could not find the requested resource"), "unavailable");
         assert_eq!(outcome(409, "Conflict", "the object has been modified"), "conflict");
         assert_eq!(outcome(409, "AlreadyExists", "things.test \"a\" already exists"), "exists");
-        assert_eq!(outcome(422, "Invalid", "room must not be negative"), "refused");
+        assert_eq!(outcome(422, "Invalid", "size must not be negative"), "refused");
         assert_eq!(outcome(403, "Forbidden", "things.test is forbidden"), "unavailable");
         assert_eq!(outcome(429, "TooManyRequests", "slow down"), "unavailable");
         assert_eq!(outcome(503, "ServiceUnavailable", "shutting down"), "unavailable");

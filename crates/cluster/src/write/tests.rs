@@ -1,4 +1,4 @@
-//! Each kind of answer, against an API server that answers as it is told: what was sent, what the store knows then.
+//! Each kind of answer from a scripted API server: what was sent, and what the store knows then.
 
 use futures::FutureExt;
 use kube::{Client, Config};
@@ -8,8 +8,8 @@ use tokio::time::{Duration, Instant, sleep};
 
 use super::*;
 use crate::testing::{Reply, Request, Thing, ThingStatus, filled, metrics, scripted, thing};
-use crate::turns::WRITES_AT_ONCE;
-use crate::{Class, Cluster, chain};
+use crate::write_limiter::WRITES_AT_ONCE;
+use crate::{Cluster, ErrorClass, chain};
 
 /// A writer over a store that holds `a` in version 5, and what it sends.
 struct Scene {
@@ -54,8 +54,8 @@ impl Scene {
     }
 }
 
-fn whole() -> Whole<Thing> {
-    crate::testing::whole(&ClusterName::home())
+fn whole() -> CompletenessProof<Thing> {
+    crate::testing::completeness_proof(&ClusterName::home())
 }
 
 fn key() -> ObjectKey {
@@ -107,22 +107,22 @@ async fn a_status_patch_removes_what_is_no_longer_there() {
     scene.seen.status = Some(ThingStatus { host: Some("h".to_owned()) });
     let mut new = scene.seen.clone();
     new.status = Some(ThingStatus::default());
-    new.spec.room = 7; // not the business of a status patch
+    new.spec.size = 7; // ignored in a status patch
     scene.writer.patch_status(&key(), &scene.seen, &new).await.unwrap();
     let request = scene.request(0);
     assert_eq!(&*request.path, "/apis/test.berth/v1/things/a/status");
     assert_eq!(request.body, json!({ "status": { "host": null } }));
-    scene.writer.patch_status_guarded(&key(), &scene.seen, &new).await.unwrap();
+    scene.writer.patch_status_of_version(&key(), &scene.seen, &new).await.unwrap();
     let metadata = json!({ "uid": "uid-a", "resourceVersion": "5" });
     assert_eq!(scene.request(1).body, json!({ "metadata": metadata, "status": { "host": null } }));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_is_not_answered_in_time_leaves_the_object_in_doubt_until_a_look() {
+async fn a_write_that_is_not_answered_in_time_leaves_the_object_in_doubt_until_it_is_read() {
     let scene = scene(|request| if request.method == "GET" { object(&moved()) } else { Reply::Hang });
-    let began = Instant::now();
+    let started_at = Instant::now();
     let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
-    assert_eq!((error.class(), began.elapsed()), (Class::Soon, WRITE_DEADLINE));
+    assert_eq!((error.class(), started_at.elapsed()), (ErrorClass::Conflict, WRITE_DEADLINE));
     assert!(matches!(error, WriteError::Unknown { .. }), "{error}");
     assert!(scene.in_doubt());
     scene.writer.settle(&key()).await.unwrap();
@@ -138,7 +138,7 @@ async fn a_connection_that_breaks_leaves_the_object_in_doubt() {
     assert!(chain(&error).contains("connection reset"), "{error}");
     assert!(scene.in_doubt());
     assert!(scene.writer.settle(&key()).await.is_err());
-    assert!(scene.in_doubt(), "an unanswered look settles nothing");
+    assert!(scene.in_doubt(), "an unanswered read ends no doubt");
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_server_that_is_not_there_leaves_nothing_in_doubt() {
     let scene = scene_of(Cluster { name: ClusterName::home(), client });
     let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
     assert!(matches!(error, WriteError::Unavailable { .. }), "{error}");
-    assert_eq!((error.class(), scene.in_doubt()), (Class::Later, false));
+    assert_eq!((error.class(), scene.in_doubt()), (ErrorClass::Transient, false));
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,11 +177,8 @@ async fn a_write_that_is_dropped_leaves_the_object_in_doubt() {
 async fn a_conflict_changes_nothing() {
     let scene = scene(|_| Reply::error(409, "Conflict", "the object has been modified"));
     let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot change Thing home/a: it has changed since it was read; it is looked at again"
-    );
-    assert_eq!((error.class(), scene.in_doubt()), (Class::Soon, false));
+    assert_eq!(error.to_string(), "cannot change Thing home/a: it has changed since it was read; it is read again");
+    assert_eq!((error.class(), scene.in_doubt()), (ErrorClass::Conflict, false));
 }
 
 #[tokio::test]
@@ -199,7 +196,7 @@ async fn a_refusal_is_for_the_user() {
     let scene = scene(|_| Reply::error(422, "Invalid", "spec.host: must not be h2"));
     let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
     let expected = "cannot change Thing home/a: the API server refuses it (422): spec.host: must not be h2";
-    assert_eq!((error.to_string().as_str(), error.class()), (expected, Class::User));
+    assert_eq!((error.to_string().as_str(), error.class()), (expected, ErrorClass::Permanent));
 }
 
 #[tokio::test]
@@ -296,22 +293,22 @@ async fn a_finalizer_is_added_once() {
 #[tokio::test]
 async fn an_answer_that_does_not_decode_is_not_in_doubt_but_malformed() {
     let raw =
-        json!({ "metadata": { "name": "a", "uid": "uid-a", "resourceVersion": "6" }, "spec": { "room": "much" } });
+        json!({ "metadata": { "name": "a", "uid": "uid-a", "resourceVersion": "6" }, "spec": { "size": "much" } });
     let scene = scene(move |_| Reply::Json(200, raw.clone()));
     let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
     assert!(matches!(error, WriteError::Malformed { .. }), "{error}");
     assert_eq!(scene.shown().as_deref(), Some(&scene.seen));
-    assert_eq!((scene.in_doubt(), scene.writer.store().malformed().len()), (false, 1));
+    assert_eq!((scene.in_doubt(), scene.writer.store().invalid_entries().len()), (false, 1));
 }
 
 #[tokio::test]
-async fn an_unknown_cluster_and_an_object_without_uid_are_said_plainly() {
+async fn an_unknown_cluster_and_an_object_without_uid_are_reported_plainly() {
     let scene = scene(|_| Reply::Cut);
     let error = scene.writer.settle(&ObjectKey::new("away".into(), "a")).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot read Thing away/a: cluster away is not configured");
     let error = scene.writer.delete(&key(), &Thing::default(), Guard::None, &whole()).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot delete Thing home/a: the object that was read has no uid");
-    let elsewhere = crate::testing::whole(&"away".into());
+    let elsewhere = crate::testing::completeness_proof(&"away".into());
     let error = scene.writer.delete(&key(), &scene.seen, Guard::None, &elsewhere).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot delete Thing home/a: it was decided on a read of cluster away");
 }
@@ -327,7 +324,6 @@ async fn outcomes_are_counted() {
     assert!(text.contains(r#"berth_writes_total{kind="Thing",outcome="ok",verb="patch"} 1"#), "{text}");
 }
 
-/// Document 11 sections 9.5 and 9.7.
 #[tokio::test]
 async fn a_name_that_another_cluster_has_is_not_created_a_second_time() {
     let (registry, all) = metrics();
@@ -340,13 +336,13 @@ async fn a_name_that_another_cluster_has_is_not_created_a_second_time() {
         "cannot create test.berth/v1, Kind=Thing /new: already exists on another cluster (az-b); delete the one that is \
          in the wrong cluster"
     );
-    assert_eq!(error.class(), Class::User);
+    assert_eq!(error.class(), ErrorClass::Permanent);
     assert!(scene.sent.lock().is_empty(), "nothing was sent");
     let text = registry.render();
     assert!(text.contains(r#"name_conflicts_total{gvk="test.berth/v1, Kind=Thing",method="create"} 1"#), "{text}");
 
-    let twin = writer.store().get(&ObjectKey::new("az-b".into(), "new")).unwrap();
-    crate::testing::deleted(writer.store(), &"az-b".into(), Thing::clone(&twin));
+    let duplicate = writer.store().get(&ObjectKey::new("az-b".into(), "new")).unwrap();
+    crate::testing::deleted(writer.store(), &"az-b".into(), Thing::clone(&duplicate));
     writer.create(&ClusterName::home(), &thing("new", "uid", 9)).await.unwrap();
 }
 
@@ -367,7 +363,7 @@ async fn who_does_not_lead_sends_nothing_and_doubts_nothing() {
     results.push(scene.writer.patch_status(&key(), &scene.seen, &new).await.map(drop));
     for result in results {
         let error = result.unwrap_err();
-        assert!(matches!(error, WriteError::NotLeader { .. }) && error.class() == Class::Later, "{error}");
+        assert!(matches!(error, WriteError::NotLeader { .. }) && error.class() == ErrorClass::Transient, "{error}");
     }
     assert_eq!((scene.sent.lock().len(), scene.in_doubt()), (1, false));
     let line = r#"berth_writes_total{kind="Thing",outcome="not_leader",verb="patch"} 2"#;
@@ -387,19 +383,19 @@ async fn a_fence_that_closes_while_a_request_waits_in_the_client_holds_it_back()
     assert!(scene.sent.lock().is_empty() && !scene.in_doubt());
 }
 
-/// So many patches of other things as a cluster takes at once, and more that have to wait.
+/// As many patches of other objects as a cluster takes at once, and more that have to wait.
 async fn crowd(writer: Writer<Thing>, more: usize) -> Vec<Result<Written<Thing>, WriteError>> {
     let patch = async |number: usize| {
         let (old, name) = (thing(&number.to_string(), "uid", 5), number.to_string());
         let mut new = old.clone();
         new.spec.host = Some("h2".to_owned());
-        writer.apart().patch(&ObjectKey::new(ClusterName::home(), name), &old, &new, Guard::None).await
+        writer.without_limiter().patch(&ObjectKey::new(ClusterName::home(), name), &old, &new, Guard::None).await
     };
     futures::future::join_all((0..WRITES_AT_ONCE + more).map(patch)).await
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_writes_are_on_their_way_at_once_whoever_sends_them() {
+async fn so_many_writes_are_under_way_at_once_from_all_writers_together() {
     let scene = scene(|_| Reply::Hang);
     let sent = || scene.sent.lock().len();
     let mut crowd = std::pin::pin!(crowd(scene.writer.clone(), 3));
@@ -408,11 +404,11 @@ async fn so_many_writes_are_on_their_way_at_once_whoever_sends_them() {
     assert_eq!(sent(), WRITES_AT_ONCE);
     let other = scene.writer.clone().fenced(crate::Fence::held_now().0);
     let home = ClusterName::home();
-    let mut waiting = std::pin::pin!(other.in_turn(&home));
+    let mut waiting = std::pin::pin!(other.with_permit(&home));
     assert!(futures::poll!(&mut waiting).is_pending(), "another writer waits with them");
     in_time(WRITE_DEADLINE).await.unwrap_err();
-    assert_eq!(sent(), WRITES_AT_ONCE + 3, "each has its whole deadline from when its turn comes");
-    assert!(waiting.now_or_never().is_some(), "its turn has come");
+    assert_eq!(sent(), WRITES_AT_ONCE + 3, "the deadline starts when the write may be sent");
+    assert!(waiting.now_or_never().is_some(), "the write may be sent now");
 }
 
 #[tokio::test(start_paused = true)]

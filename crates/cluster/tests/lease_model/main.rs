@@ -1,13 +1,11 @@
-//! Three replicas and an API server, for every order of events: the model that stateright checks. What a replica does is
-//! decided by the same [`Standing`] and the same [`may_write`] as in production; this file decides what can happen to it.
-//!
-//! A process that can go on does so before time passes, unless it is paused, and a pause may begin at any point and last
-//! as long as it likes. A call is answered at once, unless it is slow: then it reaches the API server at any time or
-//! never, even after its sender has given it up, and its answer comes at any time before the deadline or never. Clocks
-//! are half a second apart or not, and change that. Wall clocks stand still. The numbers of pauses, of slow calls and of
-//! changes of a clock are limited, the time that passes is not: states that differ only in how long ago something was
-//! are one state when the protocol cannot tell them apart (`view`). One write of a controller is enough: writes do not
-//! meet each other, so that each that breaks the law breaks it alone.
+//! Three replicas and an API server, for every order of events: the model that stateright checks. A process that can
+//! continue does so before time passes, unless it is paused; a pause may begin at any point and last for any time. A
+//! call is answered at once, unless it is slow: then it reaches the API server at any time or never, even after its
+//! sender has given it up, and its answer comes at any time before the deadline or never. Clocks are half a second
+//! apart or not, and change that. Wall clocks do not move. The numbers of pauses, of slow calls and of changes of a
+//! clock are limited, the time that passes is not: states that differ only in how long ago something was are one state
+//! when the protocol cannot tell them apart (`view`). One write of a controller is enough: writes do not interact, so a
+//! single one can violate the invariant.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod check;
@@ -16,33 +14,34 @@ mod view;
 
 use std::time::Duration;
 
-use berth_cluster::testing::lease::{Mark, Record, TIMING, Timing, WRITE_DEADLINE};
+use berth_cluster::testing::lease::{LeaseRecord, RenewTime, TIMING, Timing, WRITE_DEADLINE};
 use stateright::{Model, Property};
 
 use replica::{Answer, Call, Progress, Replica};
 
-/// How much time passes at once.
+/// How much time passes in a step.
 const TICK: Duration = Duration::from_secs(1);
 /// How far two clocks can be apart.
 const DRIFT: Duration = Duration::from_millis(500);
 const DEADLINE: Duration = WRITE_DEADLINE;
-/// When it begins, so that what is long ago has a time.
+/// The time of the start, so that earlier events have a time.
 const BEGIN: Duration = Duration::from_secs(1000);
 
 /// The rules of a run.
 #[derive(Clone, Debug)]
 struct Rules {
     timing: Timing,
-    /// The fence is asked again when a write goes to the socket.
+    /// Whether the fence is checked again when a write goes to the socket.
     last_moment: bool,
-    /// A foreign lease ages by its `renewTime`, and the wall clocks are wrong by this; none: it ages by our own clock.
+    /// Takes the age of another replica's lease from its `renewTime` and wall clocks that are wrong by this; `None`
+    /// takes it from our own clock.
     wall_clocks: Option<[Duration; 3]>,
-    troubles: &'static [Troubles],
+    errors: &'static [WatchErrors],
 }
 
-/// What goes wrong in a run, at most.
+/// The maximum of faults in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
-struct Troubles {
+struct WatchErrors {
     pauses: u8,
     slow_calls: u8,
     clock_changes: u8,
@@ -51,8 +50,7 @@ struct Troubles {
 /// The Lease object.
 #[derive(Clone, Debug, PartialEq)]
 struct Object {
-    record: Record,
-    /// How many holders it has had.
+    record: LeaseRecord,
     tenure: u32,
 }
 
@@ -61,10 +59,10 @@ struct Object {
 struct Zombie {
     me: String,
     base: Option<String>,
-    mark: Mark,
+    renew_time: RenewTime,
 }
 
-/// The world.
+/// The state of the model.
 #[derive(Clone, Debug, PartialEq)]
 struct World {
     time: Duration,
@@ -72,50 +70,47 @@ struct World {
     versions: u32,
     zombie: Option<Zombie>,
     replicas: [Replica; 3],
-    left: Troubles,
-    /// A controller has written, or has begun to.
+    left: WatchErrors,
+    /// Whether a controller has written, or has begun to.
     written: bool,
     /// The newest tenure whose holder knows that it leads.
-    begun: u32,
+    started: u32,
     lost: bool,
 }
 
-/// What happens next, to which replica.
+/// The next event, and the replica that it affects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     TimePasses,
-    /// And the clock of one of them runs half a second more or less.
+    /// Time passes, and the clock of one replica advances half a second more or less.
     TimePassesUnevenly(usize),
-    /// It does what `step` says, and a call is answered at once.
+    /// The replica does what `step` returns, and a call is answered at once.
     Acts(usize),
-    /// It sends a call that is not answered at once.
+    /// The replica sends a call that is not answered at once.
     ActsSlowly(usize),
-    /// Its slow call reaches the API server.
     Arrives(usize),
-    /// The answer to its slow call reaches it.
+    /// The replica gets the answer to its slow call.
     IsAnswered(usize),
-    /// It gives its slow call up.
     GivesUp(usize),
     ZombieArrives,
     Pauses(usize),
     GoesOn(usize),
-    /// A controller of it asks the fence and begins a write.
+    /// A controller of the replica passes the fence and begins a write.
     BeginsToWrite(usize),
-    /// The write goes to the socket.
     Sends(usize),
 }
 
 impl World {
-    fn new(rules: &Rules, troubles: Troubles) -> Self {
+    fn new(rules: &Rules, errors: WatchErrors) -> Self {
         Self {
             time: BEGIN,
             lease: None,
             versions: 0,
             zombie: None,
             replicas: [0, 1, 2].map(|which| Replica::new(which, rules.wall_clocks)),
-            left: troubles,
+            left: errors,
             written: false,
-            begun: 0,
+            started: 0,
             lost: false,
         }
     }
@@ -124,53 +119,53 @@ impl World {
         self.time + self.replicas[of].ahead
     }
 
-    /// True if its writes may start, asked of the production code.
+    /// Whether its writes may start, according to the production code.
     fn may_write(&self, rules: &Rules, which: usize) -> bool {
         self.replicas[which].may_write(self.now(which), &rules.timing)
     }
 
-    /// The API server does what a call asks.
+    /// The API server performs a call.
     fn serve(&mut self, me: &str, call: &Call) -> Answer {
-        let Call::Write { base, mark } = call else { return Answer::Shows(self.lease.clone()) };
+        let Call::Write { base, renew_time } = call else { return Answer::Shows(self.lease.clone()) };
         if self.lease.as_ref().map(|lease| &lease.record.version) != base.as_ref() {
             return Answer::Refused;
         }
         self.versions += 1;
         let before = self.lease.take();
         let moved = before.as_ref().is_none_or(|before| before.record.holder.as_deref() != Some(me));
-        let record = Record {
+        let record = LeaseRecord {
             holder: Some(me.to_owned()),
             version: self.versions.to_string(),
             duration: TIMING.lease,
-            mark: Some(*mark),
+            renew_time: Some(*renew_time),
         };
         self.lease = Some(Object { record, tenure: before.map_or(0, |before| before.tenure) + u32::from(moved) });
         Answer::Shows(self.lease.clone())
     }
 
-    /// An answer reaches a replica, which may learn from it that it leads.
+    /// A replica gets an answer, and may learn from it that it leads.
     fn answer(&mut self, which: usize, answer: Answer) {
         let now = self.now(which);
         let replica = &mut self.replicas[which];
         replica.hears(answer, now);
         if replica.standing.held.is_some() {
-            self.begun = self.begun.max(replica.tenure);
+            self.started = self.started.max(replica.tenure);
         }
     }
 
-    /// Its slow call is over without an answer. A write that has not arrived may arrive later.
+    /// The slow call ends without an answer. A write that has not arrived may arrive later.
     fn give_up(&mut self, which: usize) {
         let replica = &mut self.replicas[which];
         let Some((call, progress)) = replica.call.take() else { return };
-        if let Call::Write { base, mark } = call {
+        if let Call::Write { base, renew_time } = call {
             replica.standing.unknown();
             if progress == Progress::Sent {
-                self.zombie = Some(Zombie { me: replica.standing.me.clone(), base, mark });
+                self.zombie = Some(Zombie { me: replica.standing.me.clone(), base, renew_time });
             }
         }
     }
 
-    /// True if nobody has anything to do before time passes.
+    /// Whether no replica has anything to do before time passes.
     fn is_quiet(&self) -> bool {
         (0..3).all(|which| {
             let replica = &self.replicas[which];
@@ -191,7 +186,7 @@ impl Model for Rules {
     type Action = Event;
 
     fn init_states(&self) -> Vec<World> {
-        self.troubles.iter().map(|troubles| World::new(self, *troubles)).collect()
+        self.errors.iter().map(|errors| World::new(self, *errors)).collect()
     }
 
     fn actions(&self, world: &World, events: &mut Vec<Event>) {
@@ -236,8 +231,8 @@ impl Model for Rules {
             },
             Event::GivesUp(which) => next.give_up(which),
             Event::ZombieArrives => {
-                let Zombie { me, base, mark } = next.zombie.take()?;
-                next.serve(&me, &Call::Write { base, mark });
+                let Zombie { me, base, renew_time } = next.zombie.take()?;
+                next.serve(&me, &Call::Write { base, renew_time });
             }
             Event::Pauses(which) => {
                 next.left.pauses -= 1;
@@ -250,7 +245,7 @@ impl Model for Rules {
                 let replica = &mut next.replicas[which];
                 replica.ahead = if replica.ahead.is_zero() { DRIFT } else { Duration::ZERO };
             }
-            Event::BeginsToWrite(which) => (next.written, next.replicas[which].begun) = (true, true),
+            Event::BeginsToWrite(which) => (next.written, next.replicas[which].started) = (true, true),
             Event::Sends(which) => next.send(self, which),
         }
         Some(next)
@@ -258,16 +253,16 @@ impl Model for Rules {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            // A write that was sent lands at any time until its deadline, also now.
+            // A write that was sent lands at any time until its deadline, including now.
             Property::always("no write lands when a later leader has begun", |_, world: &World| {
-                world.replicas.iter().all(|replica| replica.sent.is_none_or(|sent| sent.tenure >= world.begun))
+                world.replicas.iter().all(|replica| replica.sent.is_none_or(|sent| sent.tenure >= world.started))
             }),
             Property::always("at most one may write", |rules: &Rules, world: &World| {
                 (0..3).filter(|which| world.may_write(rules, *which)).count() <= 1
             }),
-            Property::sometimes("a second replica takes over", |_, world: &World| world.begun > 1),
+            Property::sometimes("a second replica takes over", |_, world: &World| world.started > 1),
             Property::sometimes("a leader loses and another one acquires", |_, world: &World| {
-                world.lost && world.begun > 1
+                world.lost && world.started > 1
             }),
             Property::sometimes("a write is sent in a second tenure", |_, world: &World| {
                 world.replicas.iter().any(|replica| replica.sent.is_some_and(|sent| sent.tenure > 1))

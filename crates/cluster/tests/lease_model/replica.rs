@@ -1,80 +1,76 @@
-//! One replica of the model: the production code, and what is around it.
+//! One replica of the model: the production code and its environment.
 
 use std::time::Duration;
 
-use berth_cluster::testing::lease::{Action, Mark, Record, Seen, Standing, Timing, may_write};
+use berth_cluster::testing::lease::{Action, LeaseRecord, ObservedLease, RenewTime, ReplicaState, Timing, may_write};
 
 use crate::{DEADLINE, Event, Object, Rules, World};
 
-/// What a replica asks of the API server.
+/// A call of a replica to the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
     Read,
     /// A create, without a version, or an update.
     Write {
         base: Option<String>,
-        mark: Mark,
+        renew_time: RenewTime,
     },
 }
 
-/// What the API server says.
+/// An answer of the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     Shows(Option<Object>),
     Refused,
 }
 
-/// Where a slow call is.
+/// The state of a slow call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
     Sent,
     Done(Answer),
 }
 
-/// A write of a controller, on its way.
+/// A write of a controller on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataWrite {
-    /// When it went to the socket, by the true time.
+    /// When it went to the socket, in true time.
     pub at: Duration,
     pub tenure: u32,
 }
 
-/// The `renewTime` of a lease.
-pub fn renewed(record: &Record) -> Duration {
-    Duration::from_micros(record.mark.map_or(0, |mark| mark.0.unsigned_abs()))
+pub fn renewed(record: &LeaseRecord) -> Duration {
+    Duration::from_micros(record.renew_time.map_or(0, |renew_time| renew_time.0.unsigned_abs()))
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replica {
-    pub standing: Standing,
+    pub standing: ReplicaState,
     pub call: Option<(Call, Progress)>,
-    /// On its own clock.
     pub deadline: Duration,
-    /// How far its clock is ahead.
     pub ahead: Duration,
-    /// With the mistake of taking the age of a lease from wall clocks: the error of its own.
+    /// The error of its wall clock, for the faulty rule that takes the age of a lease from wall clocks.
     pub wall_error: Option<Duration>,
     pub paused: bool,
     pub ended: bool,
-    /// A controller has asked the fence, and its write waits in the client.
-    pub begun: bool,
-    /// Its write was sent and is not over.
+    /// Whether a controller has passed the fence and its write waits in the client.
+    pub started: bool,
+    /// The write that was sent and is not finished.
     pub sent: Option<DataWrite>,
-    /// Which tenure it believes to be in.
     pub tenure: u32,
 }
 
 impl Replica {
     pub fn new(which: usize, wall_errors: Option<[Duration; 3]>) -> Self {
         Self {
-            standing: Standing::new(format!("replica-{which}")),
+            standing: ReplicaState::new(format!("replica-{which}")),
             wall_error: wall_errors.map(|errors| errors[which]),
             call: None,
             deadline: Duration::ZERO,
             ahead: Duration::ZERO,
             paused: false,
             ended: false,
-            begun: false,
+            started: false,
             sent: None,
             tenure: 0,
         }
@@ -84,12 +80,12 @@ impl Replica {
         !self.ended && may_write(self.standing.leads_since(), now, timing)
     }
 
-    /// What `step` says of the facts, or of facts that are mistaken in the age of the lease.
+    /// The result of `step` for the facts, or for facts with a wrong age of the lease.
     fn step(&self, time: Duration) -> Action {
         let now = time + self.ahead;
         let Some(error) = self.wall_error else { return self.standing.step(now) };
         let mut standing = self.standing.clone();
-        if let Seen::There { record, since } = &mut standing.seen {
+        if let ObservedLease::There { record, since } = &mut standing.seen {
             *since = now.saturating_sub((time + error).saturating_sub(renewed(record)));
         }
         standing.step(now)
@@ -100,10 +96,9 @@ impl Replica {
             Some(_) => world.now(which) < self.deadline,
             None => matches!(self.step(world.time), Action::Wait(_)),
         };
-        waits && !self.begun
+        waits && !self.started
     }
 
-    /// What can happen to it now.
     pub fn events(&self, world: &World, rules: &Rules, which: usize, events: &mut Vec<Event>) {
         if matches!(self.call, Some((_, Progress::Sent))) {
             events.push(Event::Arrives(which));
@@ -143,14 +138,13 @@ impl Replica {
                 }
             },
         }
-        if self.begun {
+        if self.started {
             events.push(Event::Sends(which));
         } else if !world.written && self.may_write(now, &rules.timing) {
             events.push(Event::BeginsToWrite(which));
         }
     }
 
-    /// As `Election::sees` and `Election::answered`.
     pub fn hears(&mut self, answer: Answer, now: Duration) {
         let led = self.standing.held.is_some();
         match answer {
@@ -167,15 +161,15 @@ impl Replica {
 }
 
 impl World {
-    /// A replica does what `step` says; the call that it sends, if it does.
+    /// The replica does what `step` returns; returns the call that it sends, if any.
     pub fn act(&mut self, which: usize) -> Option<Call> {
         let (time, now) = (self.time, self.now(which));
         let replica = &mut self.replicas[which];
-        replica.deadline = now + replica.standing.patience(now, DEADLINE);
+        replica.deadline = now + replica.standing.remaining_time(now, DEADLINE);
         let base = match replica.step(time) {
             Action::Wait(_) => return None,
             Action::Lost(_) => {
-                (replica.ended, replica.begun) = (true, false);
+                (replica.ended, replica.started) = (true, false);
                 self.lost = true;
                 return None;
             }
@@ -188,15 +182,15 @@ impl World {
         };
         let wall = replica.wall_error.map_or(Duration::ZERO, |error| time + error);
         let micros = i64::try_from(wall.as_micros()).unwrap_or(i64::MAX);
-        let mark = replica.standing.writes(now, Mark(micros));
-        Some(Call::Write { base, mark })
+        let renew_time = replica.standing.writes(now, RenewTime(micros));
+        Some(Call::Write { base, renew_time })
     }
 
-    /// The body of the write of a controller goes to the socket, if the fence is still open.
+    /// The body of a controller's write goes to the socket, if the fence is still open.
     pub fn send(&mut self, rules: &Rules, which: usize) {
         let (open, at) = (self.may_write(rules, which) || !rules.last_moment, self.time);
         let replica = &mut self.replicas[which];
-        replica.begun = false;
+        replica.started = false;
         if open {
             replica.sent = Some(DataWrite { at, tenure: replica.tenure });
         }

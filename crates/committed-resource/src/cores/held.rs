@@ -1,4 +1,4 @@
-//! How many cores a commitment holds, as its object shows it.
+//! How many cores a commitment holds according to its object.
 
 use berth_core::Cores;
 use berth_core::commitment::{Phase, ResourceType};
@@ -8,37 +8,37 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::facts::ready;
-use crate::ledger::Place;
+use crate::ledger::GroupAndZone;
 
 /// Cores and where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
-    pub(crate) place: Place,
+    pub(crate) place: GroupAndZone,
     pub(crate) cores: Cores,
 }
 
-/// What was accepted, where it was accepted, while the commitment is pending, guaranteed or confirmed, is not going
-/// away, and is not over: by what was said about it, or at `now`. One that is frozen keeps what it has, because its end
-/// and its deletion wait. Whether another object is served in its place is not asked here.
-pub(crate) fn held(object: &CommittedResource, now: Option<Timestamp>, frozen: bool) -> Option<Held> {
+/// The accepted cores and their place, while the commitment is pending, guaranteed or confirmed, is not being deleted,
+/// and has not ended, by its condition or at `now`. A paused commitment keeps its cores, because its end and its
+/// deletion wait. This does not check whether another object with the UUID is served.
+pub(crate) fn held(object: &CommittedResource, now: Option<Timestamp>, paused: bool) -> Option<Held> {
     let accepted = facts::accepted_spec(object).filter(|spec| spec.resource == ResourceType::Cores)?;
     let phase = facts::spec(object).phase(now.unwrap_or(Timestamp::MIN));
-    let stays = phase == Phase::Wanted && object.metadata.deletion_timestamp.is_none() && !was_over(object);
-    (frozen || stays).then(|| Held { place: Place::of(&accepted), cores: accepted.cores() })
+    let stays = phase == Phase::Wanted && object.metadata.deletion_timestamp.is_none() && !has_reported_end(object);
+    (paused || stays).then(|| Held { place: GroupAndZone::of(&accepted), cores: accepted.cores() })
 }
 
 /// A clock that is set back does not bring it to life.
-fn was_over(object: &CommittedResource) -> bool {
+fn has_reported_end(object: &CommittedResource) -> bool {
     let over = [CommitmentState::Superseded, CommitmentState::Expired].map(|state| Some(Reason::Inactive(state)));
-    let said =
+    let reported =
         ready(object).filter(|ready| ready.observed_generation == object.metadata.generation.unwrap_or_default());
-    said.is_some_and(|ready| over.contains(&ready.reason))
+    reported.is_some_and(|ready| over.contains(&ready.reason))
 }
 
-/// What an object holds in a place that was never readable: cores that were given out stay so, whatever was done to the
-/// object since.
-pub(super) fn unreadable(raw: &Value, place: &Place) -> Option<Cores> {
+/// The cores of an object that was never valid: cores that were given out stay so, whatever has changed in the object
+/// since.
+pub(super) fn unreadable(raw: &Value, place: &GroupAndZone) -> Option<Cores> {
     let accepted: CommittedResourceSpec = serde_json::from_value(raw["status"]["acceptedSpec"].clone()).ok()?;
     let accepted = facts::spec_of(&accepted);
-    (accepted.resource == ResourceType::Cores && Place::of(&accepted) == *place).then(|| accepted.cores())
+    (accepted.resource == ResourceType::Cores && GroupAndZone::of(&accepted) == *place).then(|| accepted.cores())
 }

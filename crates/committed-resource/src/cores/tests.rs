@@ -1,4 +1,4 @@
-//! Document 20 section 13, on objects in stores.
+//! Counts cores, on objects in stores.
 
 use berth_cluster::indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES};
 use berth_cluster::testing::{applied, applied_raw, doubtful, failing, filled, opened, take_smallest};
@@ -7,12 +7,12 @@ use berth_crds::CommitmentState::{self, Confirmed, Guaranteed, Pending};
 use berth_crds::conditions::commitment::Reason;
 use berth_crds::conditions::{Status, ready_condition};
 use berth_crds::{FlavorGroupCapacitySpec, ResourceType, Time, testing};
-use berth_telemetry::config::Freeze;
+use berth_telemetry::config::Pause;
 use serde_json::json;
 
 use super::*;
 use crate::plan::tests::{facts as facts_of, no_groups, now};
-use crate::plan::{Course, Limits, plan};
+use crate::plan::{Limits, Verdict, plan};
 use crate::status::{Delays, report};
 
 const DELAYS: Delays = Delays { retry: std::time::Duration::from_secs(30), cap: std::time::Duration::from_secs(1800) };
@@ -21,8 +21,8 @@ fn home() -> ClusterName {
     ClusterName::home()
 }
 
-fn here() -> Place {
-    Place { group: testing::GROUP.into(), zone: testing::ZONE.into() }
+fn here() -> GroupAndZone {
+    GroupAndZone { group: testing::GROUP.into(), zone: testing::ZONE.into() }
 }
 
 fn key(uuid: &str) -> ObjectKey {
@@ -40,7 +40,7 @@ fn object(name: &str, cores: Option<&str>) -> FlavorGroupCapacity {
     object
 }
 
-/// A commitment of cores that was accepted with so many.
+/// A commitment that was accepted with this many cores.
 fn accepted(uuid: &str, state: CommitmentState, cores: &str) -> CommittedResource {
     let mut object = testing::commitment(uuid, cores);
     object.spec.resource_type = ResourceType::Cores;
@@ -72,12 +72,12 @@ fn book_with(
 ) -> Arc<CoresBook> {
     let commitments = filled(COMMITMENT_INDEXES, &home(), commitments);
     let capacities = filled(CAPACITY_INDEXES, &home(), capacities);
-    let freezer = Freezer::new(Freeze::default(), commitments.clone(), Store::new(&[]));
-    Arc::new(CoresBook::new(commitments, capacities, Routes::home_only(), freezer, requests))
+    let pauses = Pauses::new(Pause::default(), commitments.clone(), Store::new(&[]));
+    Arc::new(CoresBook::new(commitments, capacities, Routes::home_only(), pauses, requests))
 }
 
-/// What is said to a commitment of so many cores, as a look has it.
-fn told(book: &Arc<CoresBook>, amount: &str, allow_rejection: bool) -> (Reason, String) {
+/// The verdict on a commitment of this many cores, as a reconciliation gets it.
+fn reported(book: &Arc<CoresBook>, amount: &str, allow_rejection: bool) -> (Reason, String) {
     let mut facts = facts_of(amount, vec![]);
     facts.spec.resource = berth_core::commitment::ResourceType::Cores;
     facts.spec.allow_rejection = allow_rejection;
@@ -86,19 +86,19 @@ fn told(book: &Arc<CoresBook>, amount: &str, allow_rejection: bool) -> (Reason, 
     facts.capacity = book.capacity(&here(), &home());
     let plan = plan(&facts, Limits::default(), now());
     assert_eq!((plan.slots.is_empty(), plan.finalizer), (true, crate::plan::Finalizer::Leave), "it never has slots");
-    let mut decided = crate::plan::Decided::hindered(no_groups().into());
+    let mut decided = crate::plan::CommitmentDecision::blocked(no_groups().into());
     let own = key("own");
-    let _looking = book.looking(&own);
-    if let Course::Count(claim) = &plan.course {
+    let _looking = book.start_reconciliation(&own);
+    if let Verdict::Count(claim) = &plan.verdict {
         decided.cores = Some(book.take(&own, claim, now()));
     }
     decided.plan = plan;
     let report = report(&facts, &decided, DELAYS, now());
-    let says = report.says.unwrap();
-    let again = (says.reason == Reason::Reserving).then_some(DELAYS.retry);
-    assert_eq!(report.again, again, "what waits is looked at again");
-    let detail = says.detail.map(|detail| format!(": {detail}")).unwrap_or_default();
-    (says.reason, format!("{}{detail}", says.message))
+    let ready = report.ready.unwrap();
+    let requeue_after = (ready.reason == Reason::Reserving).then_some(DELAYS.retry);
+    assert_eq!(report.requeue_after, requeue_after, "waiting commitments are reconciled again");
+    let detail = ready.detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+    (ready.reason, format!("{}{detail}", ready.message))
 }
 
 fn with_total(cores: Option<&str>) -> Arc<CoresBook> {
@@ -108,122 +108,122 @@ fn with_total(cores: Option<&str>) -> Arc<CoresBook> {
 const RESERVED: &str = "commitment successfully reserved";
 
 #[test]
-fn document_20_section_13_row_1_what_is_left_is_accepted_counting_pending_ones() {
+fn what_is_left_is_accepted_counting_pending_ones() {
     for allow_rejection in [true, false] {
-        let told = told(&with_total(Some("320")), "96", allow_rejection);
-        assert_eq!(told, (Reason::Accepted, RESERVED.to_owned()), "136 without C, section 19 no. 10 b");
+        let reported = reported(&with_total(Some("320")), "96", allow_rejection);
+        assert_eq!(reported, (Reason::Accepted, RESERVED.to_owned()), "136 without C");
     }
 }
 
 #[test]
-fn document_20_section_13_row_2_one_more_is_rejected() {
+fn one_more_is_rejected() {
     let text = "insufficient CPU cores: 96 available, 97 requested".to_owned();
-    assert_eq!(told(&with_total(Some("320")), "97", true), (Reason::Rejected, text));
+    assert_eq!(reported(&with_total(Some("320")), "97", true), (Reason::Rejected, text));
 }
 
 #[test]
-fn document_20_section_13_row_3_or_tried_again() {
+fn a_partial_placement_is_rolled_back_or_tried_again() {
     let text = "insufficient CPU cores: 96 available, 97 requested".to_owned();
-    assert_eq!(told(&with_total(Some("320")), "97", false), (Reason::Reserving, text));
+    assert_eq!(reported(&with_total(Some("320")), "97", false), (Reason::Reserving, text));
 }
 
 #[test]
-fn document_20_section_13_row_4_the_headroom_may_be_negative() {
+fn the_headroom_may_be_negative() {
     let text = "insufficient CPU cores: -44 available, 4 requested".to_owned();
-    assert_eq!(told(&with_total(Some("180")), "4", true), (Reason::Rejected, text), "-4 without C");
+    assert_eq!(reported(&with_total(Some("180")), "4", true), (Reason::Rejected, text), "-4 without C");
 }
 
-/// Looked at again when the object changes, not each second.
+/// Reconciled again when the object changes, not each second.
 #[test]
-fn document_20_section_13_row_5_without_a_total_of_cores_it_waits() {
+fn without_a_total_of_cores_it_waits() {
     let text =
         "waiting for CPU capacity data: FlavorGroupCapacity capacity has no status.totalCapacity.cores".to_owned();
-    assert_eq!(told(&with_total(None), "4", true), (Reason::Reserving, text));
+    assert_eq!(reported(&with_total(None), "4", true), (Reason::Reserving, text));
 }
 
 #[test]
-fn u56_without_an_object_it_waits() {
+fn without_an_object_it_waits() {
     let text = "waiting for capacity data: no FlavorGroupCapacity object has spec.flavorGroup mem_v4 and \
                 spec.availabilityZone eu-test-1a";
     for allow_rejection in [true, false] {
-        assert_eq!(told(&book(others(), vec![]), "4", allow_rejection), (Reason::Reserving, text.to_owned()));
+        assert_eq!(reported(&book(others(), vec![]), "4", allow_rejection), (Reason::Reserving, text.to_owned()));
     }
 }
 
 #[test]
-fn u20_a_total_rounds_down_and_a_request_up() {
+fn a_total_rounds_down_and_a_request_up() {
     let halves = || book(vec![], vec![object("capacity", Some("7500m"))]);
-    assert_eq!(told(&halves(), "6500m", true).0, Reason::Accepted);
+    assert_eq!(reported(&halves(), "6500m", true).0, Reason::Accepted);
     let text = "insufficient CPU cores: 7 available, 8 requested".to_owned();
-    assert_eq!(told(&halves(), "7100m", true), (Reason::Rejected, text));
+    assert_eq!(reported(&halves(), "7100m", true), (Reason::Rejected, text));
 }
 
 #[test]
-fn document_20_section_13_a_total_of_zero_is_a_real_one() {
+fn total_of_zero_is_a_real_one() {
     let text = "insufficient CPU cores: 0 available, 1 requested".to_owned();
-    assert_eq!(told(&book(vec![], vec![object("capacity", Some("0"))]), "1", true), (Reason::Rejected, text));
+    assert_eq!(reported(&book(vec![], vec![object("capacity", Some("0"))]), "1", true), (Reason::Rejected, text));
 }
 
 #[test]
-fn document_20_section_19_no_10c_what_is_over_or_going_does_not_count() {
+fn what_is_over_or_going_does_not_count() {
     let full = |change: fn(&mut CommittedResource)| {
         let mut other = accepted("a", Confirmed, "100");
         change(&mut other);
-        told(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0
+        reported(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0
     };
     assert_eq!(full(|_| ()), Reason::Rejected);
-    assert_eq!(full(|other| other.spec.end_time = Some(Time(at(-1)))), Reason::Accepted, "no. 10 c");
+    assert_eq!(full(|other| other.spec.end_time = Some(Time(at(-1)))), Reason::Accepted);
     assert_eq!(full(|other| other.spec.end_time = Some(Time(at(1)))), Reason::Rejected);
     assert_eq!(full(|other| other.metadata.deletion_timestamp = Some(Time(at(0)))), Reason::Accepted);
     for state in [CommitmentState::Planned, CommitmentState::Superseded, CommitmentState::Expired] {
         let mut other = accepted("a", Confirmed, "100");
         other.spec.state = state;
         let book = book(vec![other], vec![object("capacity", Some("100"))]);
-        assert_eq!(told(&book, "100", true).0, Reason::Accepted, "{state}");
+        assert_eq!(reported(&book, "100", true).0, Reason::Accepted, "{state}");
     }
 }
 
 #[test]
-fn u57_what_is_frozen_keeps_its_cores_over_its_end() {
+fn what_is_paused_keeps_its_cores_over_its_end() {
     let mut other = accepted("a", Confirmed, "100");
     other.spec.end_time = Some(Time(at(-1)));
-    other.metadata.annotations = Some([(berth_crds::labels::FREEZE.to_owned(), String::new())].into());
-    assert_eq!(told(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0, Reason::Rejected);
+    other.metadata.annotations = Some([(berth_crds::labels::PAUSED.to_owned(), String::new())].into());
+    assert_eq!(reported(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0, Reason::Rejected);
 }
 
 #[test]
-fn u38_what_was_said_to_be_over_stays_so_when_the_clock_is_set_back() {
+fn what_was_reported_to_be_over_stays_so_when_the_clock_is_set_back() {
     let mut other = accepted("a", Confirmed, "100");
     other.spec.end_time = Some(Time(at(100)));
     other.status.as_mut().unwrap().conditions = vec![ready_condition(Status::False, "expired", "", Some(1), at(0))];
-    assert_eq!(told(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0, Reason::Accepted);
+    assert_eq!(reported(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0, Reason::Accepted);
 }
 
 #[test]
-fn u14_a_duplicate_does_not_count() {
+fn a_duplicate_does_not_count() {
     let mut second = accepted("a", Confirmed, "100");
     second.metadata.name = Some("another-name".to_owned());
     let both = vec![accepted("a", Confirmed, "60"), second];
     let book = book(both, vec![object("capacity", Some("100"))]);
-    assert_eq!(told(&book, "40", true).0, Reason::Accepted);
+    assert_eq!(reported(&book, "40", true).0, Reason::Accepted);
     let text = "insufficient CPU cores: 40 available, 41 requested".to_owned();
-    assert_eq!(told(&book, "41", true), (Reason::Rejected, text));
+    assert_eq!(reported(&book, "41", true), (Reason::Rejected, text));
 }
 
 #[test]
-fn document_20_section_19_no_10f_of_several_objects_the_first_by_name_counts() {
+fn of_several_objects_the_first_by_name_counts() {
     let book = book(vec![], vec![object("second", Some("1000")), object("first", Some("10"))]);
     assert_eq!(book.capacity(&here(), &home()), Capacity::Total(Cores::new(10)));
-    assert_eq!(book.ambiguous.lock().len(), 1, "said once");
+    assert_eq!(book.ambiguous.lock().len(), 1, "reported once");
     berth_cluster::testing::deleted(&book.capacities, &home(), object("first", None));
     assert_eq!(book.capacity(&here(), &home()), Capacity::Total(Cores::new(1000)));
     assert_eq!(book.ambiguous.lock().len(), 0);
 }
 
 #[test]
-fn u37_what_cannot_be_read_rejects_nobody() {
+fn what_cannot_be_read_rejects_no_commitment() {
     let book = book(vec![], vec![object("capacity", Some("10"))]);
-    let unknown = |book: &Arc<CoresBook>| match told(book, "100", true) {
+    let unknown = |book: &Arc<CoresBook>| match reported(book, "100", true) {
         (Reason::Reserving, why) => why,
         other => panic!("{other:?}"),
     };
@@ -238,7 +238,7 @@ fn u37_what_cannot_be_read_rejects_nobody() {
     failing(&book.capacities, &home(), Some("we may not list them"));
     assert!(unknown(&book).contains("FlavorGroupCapacity"), "{}", unknown(&book));
     failing(&book.capacities, &home(), None);
-    assert_eq!(told(&book, "100", true).0, Reason::Rejected);
+    assert_eq!(reported(&book, "100", true).0, Reason::Rejected);
     let raw = json!({ "apiVersion": "cortex.cloud/v1alpha1", "kind": "FlavorGroupCapacity",
         "metadata": { "name": "broken", "resourceVersion": "9" }, "spec": { "flavorGroup": testing::GROUP } });
     applied_raw(&book.capacities, &home(), raw).unwrap();
@@ -253,42 +253,42 @@ fn a_commitment_that_was_never_readable_keeps_what_it_was_given() {
     broken["metadata"]["resourceVersion"] = json!("9");
     applied_raw(&book.commitments, &home(), broken).unwrap();
     let text = "insufficient CPU cores: 40 available, 41 requested".to_owned();
-    assert_eq!(told(&book, "41", false), (Reason::Reserving, text));
+    assert_eq!(reported(&book, "41", false), (Reason::Reserving, text));
 }
 
 #[test]
-fn document_20_section_19_no_10a_of_many_at_the_same_time_no_more_are_accepted_than_fit() {
+fn of_many_at_the_same_time_no_more_are_accepted_than_fit() {
     let book = book(vec![], vec![object("capacity", Some("100"))]);
     let take = |number: usize| {
-        let claim = Claim { place: here(), cores: Cores::new(30), total: Cores::new(100) };
+        let claim = CoresClaim { place: here(), cores: Cores::new(30), total: Cores::new(100) };
         book.take(&key(&format!("uuid-{number}")), &claim, now())
     };
     let verdicts: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|number| scope.spawn(move || take(number))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Enough).count(), 3, "{verdicts:?}");
+    assert_eq!(verdicts.iter().filter(|verdict| **verdict == ClaimResult::Enough).count(), 3, "{verdicts:?}");
 }
 
 #[test]
-fn what_a_look_took_ends_with_it_unless_nobody_knows_what_was_written() {
+fn what_a_reconciliation_took_ends_with_it_unless_the_outcome_is_unknown() {
     let requests = opened();
     let mut waiting = accepted("waiting", Confirmed, "60");
     waiting.status = None;
     let book = book_with(vec![waiting], vec![object("capacity", Some("100"))], requests.clone());
-    let claim = Claim { place: here(), cores: Cores::new(60), total: Cores::new(100) };
-    let looking = book.looking(&key("one"));
-    assert_eq!(book.take(&key("one"), &claim, now()), Verdict::Enough);
-    let short = Verdict::Short { available: Cores::new(40), provisional: true };
+    let claim = CoresClaim { place: here(), cores: Cores::new(60), total: Cores::new(100) };
+    let reconciling = book.start_reconciliation(&key("one"));
+    assert_eq!(book.take(&key("one"), &claim, now()), ClaimResult::Enough);
+    let short = ClaimResult::Short { available: Cores::new(40), provisional: true };
     assert_eq!(book.take(&key("waiting"), &claim, now()), short);
-    drop(book.looking(&key("waiting")));
+    drop(book.start_reconciliation(&key("waiting")));
     doubtful(&book.commitments, &key("one"));
-    drop(looking);
-    assert!(!book.is_empty(), "its outcome is unknown");
+    drop(reconciling);
+    assert!(!book.is_empty(), "the outcome of the write is unknown");
     assert_eq!(take_smallest(&requests), None);
     berth_cluster::testing::deleted(&book.commitments, &home(), accepted("one", Confirmed, "60"));
     applied(&book.commitments, &home(), accepted("one", Confirmed, "1"));
-    drop(book.looking(&key("one")));
+    drop(book.start_reconciliation(&key("one")));
     assert!(book.is_empty());
     assert_eq!((take_smallest(&requests), take_smallest(&requests)), (Some(key("waiting")), None));
 }

@@ -10,41 +10,41 @@ fn key(number: usize) -> ObjectKey {
     ObjectKey::new(ClusterName::home(), format!("commitment-{number}"))
 }
 
-fn place(zone: &str) -> Place {
-    Place { group: "amber".into(), zone: zone.into() }
+fn place(zone: &str) -> GroupAndZone {
+    GroupAndZone { group: "amber".into(), zone: zone.into() }
 }
 
-fn claim(cores: i64, total: i64) -> Claim {
-    Claim { place: place("az-a"), cores: Cores::new(cores), total: Cores::new(total) }
+fn claim(cores: i64, total: i64) -> CoresClaim {
+    CoresClaim { place: place("az-a"), cores: Cores::new(cores), total: Cores::new(total) }
 }
 
 fn shown(all: &[(usize, i64)]) -> BTreeMap<ObjectKey, Cores> {
     all.iter().map(|(number, cores)| (key(*number), Cores::new(*cores))).collect()
 }
 
-fn short(available: i64, provisional: bool) -> Verdict {
-    Verdict::Short { available: Cores::new(available), provisional }
+fn short(available: i64, provisional: bool) -> ClaimResult {
+    ClaimResult::Short { available: Cores::new(available), provisional }
 }
 
 #[test]
-fn document_20_section_19_no_10a_two_decisions_in_a_row_do_not_give_out_the_same_cores() {
+fn two_decisions_in_a_row_do_not_give_out_the_same_cores() {
     let mut ledger = Ledger::default();
-    assert_eq!(ledger.take(&key(1), &claim(60, 100), &shown(&[])), Verdict::Enough);
+    assert_eq!(ledger.take(&key(1), &claim(60, 100), &shown(&[])), ClaimResult::Enough);
     assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[])), short(40, true), "the first is not written yet");
-    assert_eq!(ledger.take(&key(3), &claim(40, 100), &shown(&[])), Verdict::Enough);
-    assert_eq!(ledger.end(&key(1)), Some(place("az-a")), "the second has to hear of it");
-    assert_eq!(ledger.end(&key(3)), None, "it was in nobody's way");
+    assert_eq!(ledger.take(&key(3), &claim(40, 100), &shown(&[])), ClaimResult::Enough);
+    assert_eq!(ledger.end(&key(1)), Some(place("az-a")), "the waiting second commitment must be enqueued");
+    assert_eq!(ledger.end(&key(3)), None, "no commitment waited for it");
     assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[(1, 60), (3, 40)])), short(0, false));
 }
 
 #[test]
 fn what_a_commitment_holds_does_not_count_against_it() {
     let mut ledger = Ledger::default();
-    assert_eq!(ledger.take(&key(1), &claim(100, 100), &shown(&[(1, 60)])), Verdict::Enough);
+    assert_eq!(ledger.take(&key(1), &claim(100, 100), &shown(&[(1, 60)])), ClaimResult::Enough);
     assert_eq!(
         ledger.take(&key(1), &claim(80, 100), &shown(&[(1, 60)])),
-        Verdict::Enough,
-        "nor what was decided for it"
+        ClaimResult::Enough,
+        "nor the cores that were decided for it"
     );
 }
 
@@ -54,28 +54,36 @@ fn a_commitment_that_shrinks_counts_with_what_it_had_until_that_is_shown() {
     ledger.take(&key(1), &claim(20, 100), &shown(&[(1, 80)]));
     assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[(1, 80)])), short(20, false));
     ledger.end(&key(1));
-    assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[(1, 20)])), Verdict::Enough);
+    assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[(1, 20)])), ClaimResult::Enough);
 }
 
 #[test]
 fn one_that_moves_counts_in_both_places_until_that_is_shown() {
     let mut ledger = Ledger::default();
-    let there = Claim { place: place("az-b"), ..claim(40, 50) };
-    assert_eq!(ledger.take(&key(1), &there, &shown(&[])), Verdict::Enough);
-    assert_eq!(ledger.take(&key(2), &claim(80, 100), &shown(&[(1, 40)])), short(60, false), "where it was");
-    assert_eq!(ledger.take(&key(2), &Claim { cores: Cores::new(20), ..there }, &shown(&[])), short(10, true));
+    let there = CoresClaim { place: place("az-b"), ..claim(40, 50) };
+    assert_eq!(ledger.take(&key(1), &there, &shown(&[])), ClaimResult::Enough);
+    assert_eq!(
+        ledger.take(&key(2), &claim(80, 100), &shown(&[(1, 40)])),
+        short(60, false),
+        "it counts in its old zone"
+    );
+    assert_eq!(ledger.take(&key(2), &CoresClaim { cores: Cores::new(20), ..there }, &shown(&[])), short(10, true));
 }
 
 #[test]
-fn a_decision_of_unknown_outcome_counts_until_it_was_looked_up() {
+fn a_decision_of_unknown_outcome_counts_until_it_was_read_again() {
     let mut ledger = Ledger::default();
     ledger.take(&key(1), &claim(60, 100), &shown(&[]));
     ledger.doubt(&key(1));
     assert_eq!(ledger.settle(|_| true), []);
-    assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[])), short(40, true), "no reason to reject anybody");
+    assert_eq!(
+        ledger.take(&key(2), &claim(60, 100), &shown(&[])),
+        short(40, true),
+        "unwritten claims are no reason to reject"
+    );
     assert_eq!(ledger.settle(|key| key != &self::key(1)), [place("az-a")]);
-    assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[])), Verdict::Enough);
-    assert_eq!(ledger.settle(|_| false), [], "what is under way ends with its look");
+    assert_eq!(ledger.take(&key(2), &claim(60, 100), &shown(&[])), ClaimResult::Enough);
+    assert_eq!(ledger.settle(|_| false), [], "claims of running reconciliations end with these");
     assert!(!ledger.is_empty());
 }
 
@@ -84,23 +92,19 @@ fn the_headroom_may_be_negative_and_huge_amounts_do_not_wrap_around() {
     let mut ledger = Ledger::default();
     assert_eq!(ledger.take(&key(1), &claim(4, 180), &shown(&[(2, 184)])), short(-4, false));
     let huge = shown(&[(2, i64::MAX), (3, i64::MAX)]);
-    assert!(matches!(ledger.take(&key(1), &claim(1, 180), &huge), Verdict::Short { .. }));
+    assert!(matches!(ledger.take(&key(1), &claim(1, 180), &huge), ClaimResult::Short { .. }));
 }
 
-/// What happens to one of a few commitments.
+/// An event of one of a few commitments.
 #[derive(Clone, Debug)]
 enum Step {
-    /// It is looked at, and wants so many cores.
+    /// It is reconciled, and asks for this many cores.
     Decide(usize, i64),
-    /// Its write is seen.
     Lands(usize),
-    /// Its write is refused.
     Fails(usize),
-    /// Nobody knows what became of its write.
     Unknown(usize),
-    /// It is looked up: the write took effect, or did not.
-    LookedUp(usize, bool),
-    /// It is deleted.
+    /// It is read again: the write took effect, or did not.
+    Resolved(usize, bool),
     Goes(usize),
 }
 
@@ -111,18 +115,17 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => which.clone().prop_map(Step::Lands),
         1 => which.clone().prop_map(Step::Fails),
         1 => which.clone().prop_map(Step::Unknown),
-        2 => (which.clone(), any::<bool>()).prop_map(|(one, took)| Step::LookedUp(one, took)),
+        2 => (which.clone(), any::<bool>()).prop_map(|(one, took)| Step::Resolved(one, took)),
         1 => which.prop_map(Step::Goes),
     ];
     vec(step, 0..60)
 }
 
-/// The API server, a process that writes what was decided, and what may still come of its writes.
+/// The API server, a process that writes its decisions, and the possible outcomes of its writes.
 #[derive(Default)]
 struct Life {
     ledger: Ledger,
     shown: BTreeMap<ObjectKey, Cores>,
-    /// Under way, or of unknown outcome.
     written: BTreeMap<ObjectKey, Cores>,
     doubted: BTreeSet<ObjectKey>,
 }
@@ -130,13 +133,13 @@ struct Life {
 impl Life {
     fn step(&mut self, step: &Step, total: i64) {
         match step {
-            // The controller looks at no object whose last write it does not know.
+            // The controller does not reconcile an object whose last write has an unknown outcome.
             Step::Decide(one, cores) if !self.written.contains_key(&key(*one)) => {
                 self.decide(&key(*one), *cores, total);
             }
             Step::Lands(one) => self.ends(&key(*one), true, false),
             Step::Fails(one) => self.ends(&key(*one), false, false),
-            Step::LookedUp(one, took) => self.ends(&key(*one), *took, true),
+            Step::Resolved(one, took) => self.ends(&key(*one), *took, true),
             Step::Unknown(one) if self.written.contains_key(&key(*one)) => {
                 self.doubted.insert(key(*one));
                 self.ledger.doubt(&key(*one));
@@ -151,11 +154,11 @@ impl Life {
         let others: Cores = self.outstanding().iter().filter(|(other, _)| *other != key).map(|(_, c)| *c).sum();
         let fits = others.get() + cores <= total;
         match verdict {
-            Verdict::Enough => {
+            ClaimResult::Enough => {
                 assert!(fits, "{others:?} are out");
                 self.written.insert(key.clone(), Cores::new(cores));
             }
-            Verdict::Short { available, .. } => assert!(!fits && available.get() == total - others.get()),
+            ClaimResult::Short { available, .. } => assert!(!fits && available.get() == total - others.get()),
         }
     }
 
@@ -176,7 +179,7 @@ impl Life {
         }
     }
 
-    /// The most that objects may show, whatever becomes of the writes.
+    /// The most that objects may show, for any outcome of the writes.
     fn outstanding(&self) -> BTreeMap<ObjectKey, Cores> {
         let mut all = self.shown.clone();
         for (key, cores) in &self.written {
@@ -189,7 +192,7 @@ impl Life {
 
 proptest! {
     #[test]
-    fn u56_never_more_than_the_total_is_given_out_whatever_the_order(steps in steps(), total in 0_i64..150) {
+    fn never_more_than_the_total_is_given_out_whatever_the_order(steps in steps(), total in 0_i64..150) {
         let mut life = Life::default();
         for step in &steps {
             life.step(step, total);
@@ -200,9 +203,9 @@ proptest! {
             life.ends(&key(number), false, true);
             life.ends(&key(number), true, false);
         }
-        prop_assert!(life.ledger.is_empty(), "at rest there is what objects say, and no more");
+        prop_assert!(life.ledger.is_empty(), "at rest the ledger equals the objects");
         let free = total - life.shown.values().copied().sum::<Cores>().get();
-        prop_assert_eq!(life.ledger.take(&key(9), &claim(free, total), &life.shown), Verdict::Enough);
+        prop_assert_eq!(life.ledger.take(&key(9), &claim(free, total), &life.shown), ClaimResult::Enough);
         prop_assert_eq!(life.ledger.take(&key(8), &claim(1, total), &life.shown), short(0, free >= 1));
     }
 }

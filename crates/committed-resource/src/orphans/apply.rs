@@ -1,8 +1,11 @@
-//! Apply: deletes a slot whose commitment is gone, unless the brake keeps it.
+//! Apply: deletes an orphaned slot unless the disruption limit holds it back.
 
 use std::sync::Arc;
 
-use berth_cluster::{Action, Asker, Disruption, Event, EventKind, Guard, ObjectKey, Stopped, Whole, say_braked};
+use berth_cluster::{
+    Action, CompletenessProof, Disruption, Event, EventKind, Guard, ObjectKey, Requester, Stopped,
+    write_disruption_limited,
+};
 use berth_crds::Reservation;
 use berth_crds::conditions::safety::ORPHANED;
 use kube::Resource;
@@ -17,24 +20,24 @@ impl OrphanController {
         for cluster in self.context.routes.names() {
             self.missing.forget(&(key.clone(), cluster));
         }
-        self.context.brake.over(&asker(key));
+        self.context.disruption_limit.release(&requester(key));
     }
 
     pub(super) async fn delete(
         &self,
         key: &ObjectKey,
         object: Arc<Reservation>,
-        whole: &Whole<Reservation>,
+        proof: &CompletenessProof<Reservation>,
     ) -> Result<Action, Error> {
         if object.spec.target_host.is_some() {
             let zone = zone(&object).to_owned();
             let plan = Disruption { zone, cause: ORPHANED, slots: vec![key.clone()] };
-            if let Err(stopped) = self.context.brake.ask(&asker(key), &plan, self.demand(&plan.zone)) {
-                self.say(key, object, Some(&stopped)).await?;
+            if let Err(stopped) = self.context.disruption_limit.ask(&requester(key), &plan, self.demand(&plan.zone)) {
+                self.write_condition(key, object, Some(&stopped)).await?;
                 return Ok(Action::RequeueAfter(self.context.delays.retry));
             }
         }
-        self.context.reservations.delete(key, &object, Guard::None, whole).await?;
+        self.context.reservations.delete(key, &object, Guard::None, proof).await?;
         let uuid = uuid(&object);
         let note = format!("deleted: no commitment has had its UUID {uuid} for {:?}", self.context.delays.grace);
         info!(slot = %key.name, cluster = %key.cluster, reason = note, "orphaned slot deleted");
@@ -54,18 +57,18 @@ impl OrphanController {
         })
     }
 
-    pub(super) async fn say(
+    pub(super) async fn write_condition(
         &self,
         key: &ObjectKey,
         object: Arc<Reservation>,
         stopped: Option<&Stopped>,
     ) -> Result<(), Error> {
         let now = self.context.clock.now();
-        say_braked(&self.context.reservations, key, object, &[ORPHANED], stopped, now).await?;
+        write_disruption_limited(&self.context.reservations, key, object, &[ORPHANED], stopped, now).await?;
         Ok(())
     }
 }
 
-fn asker(key: &ObjectKey) -> Asker {
-    Asker::of::<Reservation>(key).because(ORPHANED)
+fn requester(key: &ObjectKey) -> Requester {
+    Requester::of::<Reservation>(key).because(ORPHANED)
 }

@@ -1,4 +1,4 @@
-//! How many slots without a commitment wait for a person.
+//! The number of slots without a commitment that Berth did not create.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const ORPHANED: Metric = Metric {
     name: "berth_orphaned_slots",
     kind: Kind::Gauge,
     labels: &[],
-    help: "Slots that hold room for no commitment and were not made by Berth, which therefore does not delete them.",
+    help: "Slots without a commitment that Berth did not create and therefore does not delete.",
 };
 
 /// Registers the metrics; once per process.
@@ -21,11 +21,11 @@ pub fn register(
     commitments: Store<CommittedResource>,
     reservations: Store<Reservation>,
 ) -> Result<(), MetricsError> {
-    metrics.computed(&ORPHANED, move || vec![(vec![], strangers(&commitments, &reservations))])
+    metrics.computed(&ORPHANED, move || vec![(vec![], count_foreign_slots(&commitments, &reservations))])
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of objects are far below 2^53")]
-fn strangers(commitments: &Store<CommittedResource>, reservations: &Store<Reservation>) -> f64 {
+fn count_foreign_slots(commitments: &Store<CommittedResource>, reservations: &Store<Reservation>) -> f64 {
     let commitments = commitments.all();
     let known: BTreeSet<_> = commitments.iter().map(|entry| entry.object.spec.commitment_uuid.as_str()).collect();
     let slots = reservations.all();

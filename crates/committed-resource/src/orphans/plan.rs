@@ -1,84 +1,82 @@
-//! Plan: whether a slot without a commitment is deleted. A function of facts.
+//! Plan: whether an orphaned slot is deleted. A function of facts.
 
 use std::time::Duration;
 
-use berth_cluster::{Partial, Whole};
+use berth_cluster::{CompletenessProof, Partial};
 use berth_crds::Reservation;
 
 /// A slot, as far as its being an orphan is concerned.
 #[derive(Clone, Debug)]
-pub struct Facts {
-    /// We made it, and nobody has deleted it yet.
+pub struct OrphanFacts {
+    /// Berth created it, and it is not being deleted yet.
     pub is_ours: bool,
-    /// It must not be touched now: it is frozen, or the outcome of a write to it is unknown.
+    /// It must not be touched now: it is paused, or the outcome of a write to it is unknown.
     pub untouchable: bool,
-    /// When no commitment that we know has its UUID: for how long no cluster has had one, with the proof that everything was
-    /// read; or what was not.
-    pub missing: Option<Result<(Duration, Whole<Reservation>), Partial>>,
+    /// Set if no known commitment has its UUID: for how long no cluster has had one, with the proof that everything was
+    /// read; or the reason why a read is partial.
+    pub missing: Option<Result<(Duration, CompletenessProof<Reservation>), Partial>>,
 }
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
-pub struct Delays {
+pub struct OrphanDelays {
     /// `requeueIntervalGracePeriod`: how long its commitment must be missing.
     pub grace: Duration,
-    /// `requeueIntervalRetry`: look again at what cannot be decided now.
+    /// `requeueIntervalRetry`: reconcile again what cannot be decided now.
     pub retry: Duration,
 }
 
-/// What becomes of the slot.
+/// The decision about the slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum OrphanVerdict {
     /// It has a commitment, or is not ours to delete.
     Leave,
-    /// It may be an orphan; look again then.
+    /// It may be an orphan; reconcile again then.
     Wait(Duration),
-    /// It is one.
-    Delete(Whole<Reservation>),
+    Delete(CompletenessProof<Reservation>),
 }
 
-/// Plans a look.
-pub fn plan(facts: &Facts, delays: Delays) -> Course {
-    let Some(missing) = facts.missing.as_ref().filter(|_| facts.is_ours) else { return Course::Leave };
+pub fn plan(facts: &OrphanFacts, delays: OrphanDelays) -> OrphanVerdict {
+    let Some(missing) = facts.missing.as_ref().filter(|_| facts.is_ours) else { return OrphanVerdict::Leave };
     match missing {
-        _ if facts.untouchable => Course::Wait(delays.retry),
-        Err(_) => Course::Wait(delays.retry),
-        Ok((time, whole)) if *time >= delays.grace => Course::Delete(whole.clone()),
-        Ok((time, _)) => Course::Wait(delays.grace.saturating_sub(*time)),
+        _ if facts.untouchable => OrphanVerdict::Wait(delays.retry),
+        Err(_) => OrphanVerdict::Wait(delays.retry),
+        Ok((time, proof)) if *time >= delays.grace => OrphanVerdict::Delete(proof.clone()),
+        Ok((time, _)) => OrphanVerdict::Wait(delays.grace.saturating_sub(*time)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use berth_cluster::testing::whole;
+    use berth_cluster::testing::completeness_proof;
     use berth_core::ClusterName;
 
     use super::*;
 
-    const DELAYS: Delays = Delays { grace: Duration::from_secs(900), retry: Duration::from_secs(60) };
+    const DELAYS: OrphanDelays = OrphanDelays { grace: Duration::from_secs(900), retry: Duration::from_secs(60) };
 
-    fn orphan(seconds: u64) -> Facts {
-        let missing = Some(Ok((Duration::from_secs(seconds), whole(&ClusterName::home()))));
-        Facts { is_ours: true, untouchable: false, missing }
+    fn orphan(seconds: u64) -> OrphanFacts {
+        let missing = Some(Ok((Duration::from_secs(seconds), completeness_proof(&ClusterName::home()))));
+        OrphanFacts { is_ours: true, untouchable: false, missing }
     }
 
     #[test]
-    fn u49_an_orphan_of_ours_is_deleted_after_the_grace() {
-        assert_eq!(plan(&orphan(600), DELAYS), Course::Wait(Duration::from_secs(300)));
-        assert_eq!(plan(&orphan(900), DELAYS), Course::Delete(whole(&ClusterName::home())));
+    fn an_orphan_of_ours_is_deleted_after_the_grace() {
+        assert_eq!(plan(&orphan(600), DELAYS), OrphanVerdict::Wait(Duration::from_secs(300)));
+        assert_eq!(plan(&orphan(900), DELAYS), OrphanVerdict::Delete(completeness_proof(&ClusterName::home())));
     }
 
     #[test]
-    fn u49_whoever_has_a_commitment_or_was_made_by_others_stays() {
-        assert_eq!(plan(&Facts { missing: None, ..orphan(900) }, DELAYS), Course::Leave);
-        assert_eq!(plan(&Facts { is_ours: false, ..orphan(900) }, DELAYS), Course::Leave);
+    fn slots_with_a_commitment_or_of_other_creators_stay() {
+        assert_eq!(plan(&OrphanFacts { missing: None, ..orphan(900) }, DELAYS), OrphanVerdict::Leave);
+        assert_eq!(plan(&OrphanFacts { is_ours: false, ..orphan(900) }, DELAYS), OrphanVerdict::Leave);
     }
 
     #[test]
-    fn u49_nothing_is_deleted_on_a_partial_read_while_frozen_or_in_doubt() {
-        let wait = Course::Wait(DELAYS.retry);
+    fn nothing_is_deleted_on_a_partial_read_while_paused_or_in_doubt() {
+        let wait = OrphanVerdict::Wait(DELAYS.retry);
         let partial = Partial { kind: "Reservation".to_owned(), cluster: "b".into(), object: None, why: String::new() };
-        assert_eq!(plan(&Facts { missing: Some(Err(partial)), ..orphan(900) }, DELAYS), wait);
-        assert_eq!(plan(&Facts { untouchable: true, ..orphan(900) }, DELAYS), wait);
+        assert_eq!(plan(&OrphanFacts { missing: Some(Err(partial)), ..orphan(900) }, DELAYS), wait);
+        assert_eq!(plan(&OrphanFacts { untouchable: true, ..orphan(900) }, DELAYS), wait);
     }
 }

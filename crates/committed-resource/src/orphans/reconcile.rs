@@ -1,46 +1,40 @@
-//! The controller: read, plan, apply (architecture section 3).
+//! The controller: read, plan, apply (`docs/architecture.md`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, Brake, Events, FirstSeen, Freezer, ObjectKey, Reconciler, Right, Routes, Store, Verb, Watches, Writer,
+    Action, DisruptionLimit, Events, FirstSeen, ObjectKey, Pauses, Reconciler, Right, Routes, Store, Verb, Watches,
+    Writer,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 use berth_telemetry::clock::Clock;
 
-use super::plan::{Course, Delays, plan};
+use super::plan::{OrphanDelays, OrphanVerdict, plan};
 use super::slot::is_slot;
 use super::watches;
 use crate::error::Error;
 
-/// What the controller works with.
+/// The dependencies of the controller.
 pub struct Context {
-    /// Reservations, read and written.
     pub reservations: Writer<Reservation>,
     /// Commitments, read only.
     pub commitments: Store<CommittedResource>,
     /// Flavor groups, which are only watched.
     pub knowledges: Store<Knowledge>,
-    /// Which clusters have commitments.
     pub routes: Routes,
-    /// Knows what is left as it is.
-    pub freezer: Freezer,
-    /// Stops what would disturb too much.
-    pub brake: Brake,
-    /// The wall clock.
+    pub pauses: Pauses,
+    pub disruption_limit: DisruptionLimit,
     pub clock: Arc<dyn Clock>,
-    /// Tells people.
     pub events: Events,
-    /// When to look again.
-    pub delays: Delays,
+    pub delays: OrphanDelays,
 }
 
-/// Deletes slots of ours whose commitment is gone.
+/// Deletes slots that Berth created and whose commitment is gone.
 pub struct OrphanController {
     pub(super) context: Context,
-    /// Slots without a commitment, each with every cluster in which there is none.
+    /// Slots without a commitment, each with every cluster that has no commitment for it.
     pub(super) missing: FirstSeen<(ObjectKey, ClusterName), Duration>,
 }
 
@@ -54,7 +48,7 @@ impl Reconciler for OrphanController {
         vec![
             Right::kind::<Reservation>(&[Verb::Delete]).because("Slots whose commitment is gone are deleted."),
             Right::status::<Reservation>(&[Verb::Patch])
-                .because("That the brake keeps a slot whose commitment is gone."),
+                .because("Reports that the disruption limit keeps an orphaned slot."),
             Right::events_about::<Reservation>().because("Events about slots."),
         ]
     }
@@ -74,19 +68,18 @@ impl Reconciler for OrphanController {
             return Ok(Action::AwaitChange);
         };
         match plan(&self.read(&key, &object), self.context.delays) {
-            Course::Leave => {
+            OrphanVerdict::Leave => {
                 self.forget(&key);
-                self.say(&key, object, None).await?;
+                self.write_condition(&key, object, None).await?;
                 Ok(Action::AwaitChange)
             }
-            Course::Wait(time) => Ok(Action::RequeueAfter(time)),
-            Course::Delete(whole) => self.delete(&key, object, &whole).await,
+            OrphanVerdict::Wait(time) => Ok(Action::RequeueAfter(time)),
+            OrphanVerdict::Delete(proof) => self.delete(&key, object, &proof).await,
         }
     }
 }
 
 impl OrphanController {
-    /// A controller that has seen nothing yet.
     pub fn new(context: Context) -> Self {
         Self { context, missing: FirstSeen::default() }
     }

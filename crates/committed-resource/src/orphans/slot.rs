@@ -1,4 +1,4 @@
-//! What the object of a slot says of its commitment.
+//! Reads the commitment of a slot from its object.
 
 use berth_cluster::Store;
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
@@ -9,12 +9,11 @@ pub(super) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
 }
 
-/// It was made by us.
 pub(super) fn is_marked(object: &Reservation) -> bool {
     object.annotations().contains_key(labels::COMMITMENT_UID)
 }
 
-/// No commitment has its UUID. Of a slot without one nobody knows whose it is.
+/// No commitment has its UUID. The owner of a slot without a UUID is unknown.
 pub(super) fn is_orphan(object: &Reservation, commitments: &Store<CommittedResource>) -> bool {
     let uuid = uuid(object);
     !uuid.is_empty() && commitments.select(&COMMITMENT_BY_UUID, uuid).is_empty()

@@ -1,15 +1,13 @@
-//! Which slots are requested because a change makes them orphans, or no orphans any more: pure functions of the old object, the
-//! new object and the indexes.
+//! Mapping functions: which slots a change makes orphans, or no longer orphans.
 
 use std::collections::BTreeSet;
 
 use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
-use berth_cluster::{Change, ObjectKey, Store, Watches, braked_slots};
+use berth_cluster::{Change, ObjectKey, Store, Watches, disruption_limited_slots};
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 
 use super::slot::{is_orphan, is_slot};
 
-/// Declares what the controller watches.
 pub(super) fn declare(
     watches: &mut Watches<ObjectKey>,
     reservations: &Store<Reservation>,
@@ -17,30 +15,30 @@ pub(super) fn declare(
     knowledges: &Store<Knowledge>,
 ) {
     let store = commitments.clone();
-    watches.changes(reservations, move |change| by_reservation(change, &store));
+    watches.changes(reservations, move |change| map_reservation(change, &store));
     let store = reservations.clone();
-    watches.changes(commitments, move |change| by_commitment(change, &store));
-    // There a person confirms what the brake has stopped.
+    watches.changes(commitments, move |change| map_commitment(change, &store));
+    // This object has the confirmation of a disruption.
     let store = reservations.clone();
-    watches.changes(knowledges, move |_| braked_slots(&store));
+    watches.changes(knowledges, move |_| disruption_limited_slots(&store));
 }
 
-/// Slots that are orphans, and those that were and may still say so.
+/// Slots that are orphans, and former orphans that may still have the condition.
 pub(super) fn first(reservations: &Store<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     let slots = reservations.all().into_iter().filter(|entry| is_slot(&entry.object));
     let orphans = slots.filter(|entry| is_orphan(&entry.object, commitments)).map(|entry| entry.key);
-    orphans.chain(braked_slots(reservations)).collect()
+    orphans.chain(disruption_limited_slots(reservations)).collect()
 }
 
 /// A slot that has, or had, no commitment concerns itself.
-fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> Option<ObjectKey> {
+fn map_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> Option<ObjectKey> {
     let slots = [&change.old, &change.new].into_iter().flatten().filter(|object| is_slot(object));
     let mut orphans = slots.filter(|object| is_orphan(object, commitments));
     orphans.next().map(|_| change.key.clone())
 }
 
 /// A commitment concerns the slots with its UUID when it comes or goes.
-fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn map_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let uuid = |object: &Option<std::sync::Arc<CommittedResource>>| {
         object.as_ref().map(|object| object.spec.commitment_uuid.clone())
     };

@@ -1,36 +1,36 @@
-//! The plan of a commitment of memory: which slots it is to have.
+//! The plan of a commitment of memory: its slots.
 
-use berth_cluster::{RouteError, Whole};
+use berth_cluster::{CompletenessProof, RouteError};
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
-use berth_core::planner::{self, PlanError, SlotPlan, Target, World};
+use berth_core::planner::{self, PlanError, PlannerInput, SlotPlan, Target};
 use berth_core::slot::Slot;
 use berth_crds::Reservation;
 
-use super::course::{Course, Finalizer, Leave, Plan, leave, leave_own};
-use crate::facts::{Facts, Site};
-use crate::hindrance::Hindrance;
+use super::verdict::{CommitmentPlan, Finalizer, ReleasedSlot, Verdict, leave, leave_own};
+use crate::block_reason::BlockReason;
+use crate::facts::{CommitmentFacts, Site};
 
-pub(super) fn memory(facts: &Facts, max_new_slots: Option<u64>) -> Plan {
+pub(super) fn memory(facts: &CommitmentFacts, max_new_slots: Option<u64>) -> CommitmentPlan {
     if facts.is_rejected() {
         return rolled_back(facts);
     }
-    let place = match place_of(facts, &facts.site) {
+    let place = match find_slots(facts, &facts.site) {
         Ok(place) => place,
-        Err(course) => return Plan::idle(course),
+        Err(verdict) => return CommitmentPlan::idle(verdict),
     };
     if let Err(error) = facts.spec.validate() {
         if facts.is_accepted() {
-            // Whoever accepted it knew fewer rules. It holds what it holds, and nothing can be planned for it.
-            return Plan::idle(Course::Settled);
+            // It was accepted under fewer rules. It keeps its slots, and nothing can be planned for it.
+            return CommitmentPlan::idle(Verdict::Settled);
         }
-        return Plan::idle(Course::Refused { text: error.to_string(), retry: false, limit: None });
+        return CommitmentPlan::idle(Verdict::Refused { text: error.to_string(), retry: false, limit: None });
     }
     let max_new_slots = max_new_slots.filter(|_| facts.may_reject());
     match slots(facts, &facts.spec, place, max_new_slots) {
-        Ok((target, slots)) => with_slots(facts, Course::Reserve, target, slots, place.whole),
-        Err(NoPlan::Hindered(why)) => Plan::idle(Course::Hindered(why)),
-        Err(NoPlan::Refused(error)) => Plan::idle(Course::Refused {
+        Ok((target, slots)) => with_slots(facts, Verdict::Reserve, target, slots, place.proof),
+        Err(PlanFailure::Blocked(why)) => CommitmentPlan::idle(Verdict::Blocked(why)),
+        Err(PlanFailure::Refused(error)) => CommitmentPlan::idle(Verdict::Refused {
             text: error.to_string(),
             retry: !facts.may_reject(),
             limit: matches!(error, PlanError::SlotLimit { .. })
@@ -39,68 +39,74 @@ pub(super) fn memory(facts: &Facts, max_new_slots: Option<u64>) -> Plan {
     }
 }
 
-/// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that
-/// cannot be planned, now or ever, they stay as they are.
-pub(super) fn rolled_back(facts: &Facts) -> Plan {
-    let place = match place_of(facts, &facts.accepted_site) {
+/// Keeps the accepted spec in force. Without an accepted spec of memory there are no slots to keep; if the accepted
+/// spec cannot be planned, the slots stay as they are.
+pub(super) fn rolled_back(facts: &CommitmentFacts) -> CommitmentPlan {
+    let place = match find_slots(facts, &facts.accepted_site) {
         Ok(place) => place,
-        Err(course) => return Plan::idle(course),
+        Err(verdict) => return CommitmentPlan::idle(verdict),
     };
     let accepted = facts.accepted.as_ref();
     let Some(accepted) = accepted.filter(|spec| spec.resource == ResourceType::Memory) else {
-        return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
+        return CommitmentPlan { leave: leave_own(facts), ..CommitmentPlan::idle(Verdict::RolledBack) };
     };
     if accepted.validate().is_err() {
-        return Plan::idle(Course::RolledBack);
+        return CommitmentPlan::idle(Verdict::RolledBack);
     }
     match slots(facts, accepted, place, None) {
-        Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots, place.whole),
-        Err(_) => Plan::idle(Course::RolledBack),
+        Ok((target, slots)) => with_slots(facts, Verdict::RolledBack, target, slots, place.proof),
+        Err(_) => CommitmentPlan::idle(Verdict::RolledBack),
     }
 }
 
-fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan, whole: &Whole<Reservation>) -> Plan {
-    let settled = course == Course::Reserve && slots.is_empty();
-    let leave = if settled { leave_former(facts, whole) } else { Vec::new() };
+fn with_slots(
+    facts: &CommitmentFacts,
+    verdict: Verdict,
+    target: Target,
+    slots: SlotPlan,
+    proof: &CompletenessProof<Reservation>,
+) -> CommitmentPlan {
+    let settled = verdict == Verdict::Reserve && slots.is_empty();
+    let leave = if settled { leave_former(facts, proof) } else { Vec::new() };
     let finalizer = Finalizer::Leave;
-    Plan { course, target: Some(target), slots, whole: Some(whole.clone()), leave, finalizer }
+    CommitmentPlan { verdict, target: Some(target), slots, proof: Some(proof.clone()), leave, finalizer }
 }
 
-/// What is left in other clusters after the commitment has changed its zone. It is given up only when the slots in
-/// the new one are in force: for a customer who moves, too much is held for a moment, never too little.
-fn leave_former(facts: &Facts, whole: &Whole<Reservation>) -> Vec<Leave> {
-    let former = facts.holdings.iter().filter(|(cluster, holding)| *cluster != whole.cluster() && !holding.shared);
+/// Releases the slots that are left in other clusters after a change of the zone, once the slots in the new zone are in
+/// force: during a move the customer holds too much for a moment, never too little.
+fn leave_former(facts: &CommitmentFacts, proof: &CompletenessProof<Reservation>) -> Vec<ReleasedSlot> {
+    let former = facts.holdings.iter().filter(|(cluster, holding)| *cluster != proof.cluster() && !holding.shared);
     if facts.is_accepted() { former.flat_map(|(_, holding)| leave(holding)).collect() } else { Vec::new() }
 }
 
-/// Where slots belong, what is there, and the proof that it is everything.
+/// The site of the slots, the slots there, and the proof that all of them are known.
 #[derive(Clone, Copy)]
-struct PlaceOf<'a> {
+struct SlotsOfSite<'a> {
     site: &'a Site,
     slots: &'a [Slot],
-    whole: &'a Whole<Reservation>,
+    proof: &'a CompletenessProof<Reservation>,
 }
 
-fn place_of<'a>(facts: &'a Facts, site: &'a Result<Site, RouteError>) -> Result<PlaceOf<'a>, Course> {
-    let site = site.as_ref().map_err(|why| Course::Hindered(why.clone().into()))?;
-    let unwatched = || Course::Unreadable(Hindrance::Unwatched(site.cluster.clone()));
+fn find_slots<'a>(facts: &'a CommitmentFacts, site: &'a Result<Site, RouteError>) -> Result<SlotsOfSite<'a>, Verdict> {
+    let site = site.as_ref().map_err(|why| Verdict::Blocked(why.clone().into()))?;
+    let unwatched = || Verdict::Unreadable(BlockReason::Unwatched(site.cluster.clone()));
     let holding = facts.holdings.get(&site.cluster).ok_or_else(unwatched)?;
-    let whole = holding.read.as_ref().map_err(|why| Course::Unreadable(why.clone().into()))?;
-    Ok(PlaceOf { site, slots: &holding.slots, whole })
+    let proof = holding.read.as_ref().map_err(|why| Verdict::Unreadable(why.clone().into()))?;
+    Ok(SlotsOfSite { site, slots: &holding.slots, proof })
 }
 
-enum NoPlan {
-    Hindered(Hindrance),
+enum PlanFailure {
+    Blocked(BlockReason),
     Refused(PlanError),
 }
 
-/// Unreadable flavor groups hinder only plans that need one: what is complete or has to shrink does not.
+/// Invalid flavor groups stop only plans that need one: a commitment that is complete or shrinks does not.
 fn slots(
-    facts: &Facts,
+    facts: &CommitmentFacts,
     spec: &Spec,
-    place: PlaceOf<'_>,
+    place: SlotsOfSite<'_>,
     max_new_slots: Option<u64>,
-) -> Result<(Target, SlotPlan), NoPlan> {
+) -> Result<(Target, SlotPlan), PlanFailure> {
     let none = FlavorGroups::default();
     let (groups, unreadable) = match &facts.groups {
         Ok(groups) => (&**groups, facts.outdated.as_ref()),
@@ -108,14 +114,20 @@ fn slots(
     };
     let target = facts.target(spec);
     let taken = &*facts.taken.0;
-    let world = World { groups, slots: place.slots, room: &facts.room, taken: &|name| taken(name), max_new_slots };
+    let world = PlannerInput {
+        groups,
+        slots: place.slots,
+        free_capacity: &facts.free_capacity,
+        taken: &|name| taken(name),
+        max_new_slots,
+    };
     match (planner::plan(&target, &world), unreadable, &place.site.hosts_unknown) {
-        (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(NoPlan::Hindered(why.clone().into())),
+        (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(PlanFailure::Blocked(why.clone().into())),
         (Ok(slots), _, _) => Ok((target, slots)),
         (Err(PlanError::GroupNotFound { .. } | PlanError::GroupWithoutFlavors(_)), Some(why), _) => {
-            Err(NoPlan::Hindered(why.clone().into()))
+            Err(PlanFailure::Blocked(why.clone().into()))
         }
-        (Err(error), _, _) => Err(NoPlan::Refused(error)),
+        (Err(error), _, _) => Err(PlanFailure::Refused(error)),
     }
 }
 

@@ -2,10 +2,10 @@ use berth_cluster::Requests;
 use berth_cluster::indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES};
 use berth_cluster::testing::{applied, failing, filled};
 use berth_crds::{names, testing};
-use berth_telemetry::config::Freeze;
+use berth_telemetry::config::Pause;
 
 use super::*;
-use crate::plan::tests::Room;
+use crate::plan::tests::FreeSlots;
 
 const UUID: &str = "uuid-1";
 
@@ -17,20 +17,20 @@ fn remote() -> ClusterName {
 fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
     applied(commitments, &ClusterName::home(), testing::commitment(UUID, "480Gi"));
     let reservations = filled(RESERVATION_INDEXES, &remote(), [testing::slot(UUID, 0)]);
-    let freezer = Freezer::new(Freeze::default(), commitments.clone(), reservations.clone());
+    let pauses = Pauses::new(Pause::default(), commitments.clone(), reservations.clone());
     let reader = Reader {
         commitments,
         reservations: &reservations,
-        freezer: &freezer,
+        pauses: &pauses,
         hypervisors: &Store::new(&[]),
         flavor_groups: &FlavorGroupsCache::new(Store::new(&[])),
-        scheduler: &Room::of(0),
+        scheduler: &FreeSlots::of(0),
         routes: &Routes::home_only(),
         cores: &CoresBook::new(
             commitments.clone(),
             Store::new(&[]),
             Routes::home_only(),
-            freezer.clone(),
+            pauses.clone(),
             Requests::closed(),
         ),
     };
@@ -39,7 +39,7 @@ fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
 }
 
 #[test]
-fn u14_whose_the_slots_of_a_cluster_are_is_known_only_with_its_commitments() {
+fn whose_the_slots_of_a_cluster_are_is_known_only_with_its_commitments() {
     let known = filled(COMMITMENT_INDEXES, &remote(), []);
     let held = held_in_remote(&known);
     assert!(held.read.is_ok() && held.slots.len() == 1);

@@ -6,20 +6,20 @@ use berth_core::testing::{at, spec};
 use serde_json::json;
 
 use super::*;
+use crate::block_reason::UnreadableHost;
 use crate::facts::{Served, Site};
-use crate::hindrance::UnreadableHost;
-use crate::plan::Course;
-use crate::plan::tests::{Room, decided, facts, no_groups, now, partial, said, site, slot, unread};
+use crate::plan::Verdict;
+use crate::plan::tests::{FreeSlots, decided, facts, no_groups, now, partial, ready_condition, site, slot, unread};
 
 const DELAYS: Delays = Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) };
 
-fn reported(after: &Facts, decided: &Decided) -> Report {
+fn reported(after: &CommitmentFacts, decided: &CommitmentDecision) -> CommitmentReport {
     report(after, decided, DELAYS, now())
 }
 
-fn told(report: &Report) -> (bool, Reason, String) {
-    let says = report.says.clone().unwrap();
-    (says.ready, says.reason, says.text())
+fn condition_of(report: &CommitmentReport) -> (bool, Reason, String) {
+    let ready = report.ready.clone().unwrap();
+    (ready.ready, ready.reason, ready.text())
 }
 
 fn object(status: &serde_json::Value) -> CommittedResource {
@@ -33,93 +33,93 @@ fn object(status: &serde_json::Value) -> CommittedResource {
     .unwrap()
 }
 
-fn reserving(message: &str) -> Says {
-    Says::no(Reason::Reserving, message)
+fn reserving(message: &str) -> CommitmentReady {
+    CommitmentReady::no(Reason::Reserving, message)
 }
 
 #[test]
-fn document_20_section_19_no_2_all_slots_in_force_is_accepted_and_looked_at_again_after_the_end() {
+fn all_slots_in_force_is_accepted_and_reconciled_again_after_the_end() {
     let mut after = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
     after.spec.end = Some(at(100));
-    let decided = decided(&mut after, &Room::of(0));
+    let decided = decided(&mut after, &FreeSlots::of(0));
     let report = reported(&after, &decided);
-    assert_eq!(told(&report), (true, Reason::Accepted, "commitment successfully reserved".to_owned()));
-    assert_eq!(report.again, Some(Duration::from_secs(101)), "document 20 section 19 no. 2");
+    assert_eq!(condition_of(&report), (true, Reason::Accepted, "commitment successfully reserved".to_owned()));
+    assert_eq!(report.requeue_after, Some(Duration::from_secs(101)));
 }
 
 #[test]
-fn document_20_section_19_no_20_a_plan_of_which_slots_are_left_goes_on_after_the_pause() {
+fn a_plan_of_which_slots_are_left_goes_on_after_the_pause() {
     let mut after = facts("120Gi", vec![slot(0, 60, 15, Some("h"))]);
-    let decided = decided(&mut after, &Room::of(0));
-    let paced = Some(crate::Paced { slots: 0, again: Some(Duration::from_secs(7)) });
-    let decided = Decided { shortage: None, later: true, paced, ..decided };
+    let decided = decided(&mut after, &FreeSlots::of(0));
+    let paced = Some(crate::PacedCreates { slots: 0, requeue_after: Some(Duration::from_secs(7)) });
+    let decided = CommitmentDecision { shortage: None, is_delayed: true, paced, ..decided };
     let report = reported(&after, &decided);
     let waiting = (false, Reason::Reserving, "waiting for reservation placement".to_owned());
-    assert_eq!(told(&report), waiting, "although all slots that there are are ready");
-    assert_eq!(report.again, Some(Duration::from_secs(7)));
+    assert_eq!(condition_of(&report), waiting, "although all existing slots are ready");
+    assert_eq!(report.requeue_after, Some(Duration::from_secs(7)));
 }
 
 #[test]
-fn document_20_section_19_no_12_slots_on_their_way_are_waited_for_with_a_timed_look() {
+fn slots_on_their_way_are_waited_for_with_a_requeue() {
     let mut on_the_way = slot(0, 60, 15, Some("h"));
     (on_the_way.ready, on_the_way.status_host) = (None, None);
     let mut after = facts("60Gi", vec![on_the_way]);
-    let decided = decided(&mut after, &Room::of(0));
+    let decided = decided(&mut after, &FreeSlots::of(0));
     let report = reported(&after, &decided);
-    assert_eq!(told(&report), (false, Reason::Reserving, "waiting for reservation placement".to_owned()));
-    assert_eq!(report.again, Some(DELAYS.cap), "document 20 section 19 no. 12");
+    assert_eq!(condition_of(&report), (false, Reason::Reserving, "waiting for reservation placement".to_owned()));
+    assert_eq!(report.requeue_after, Some(DELAYS.cap));
 }
 
 #[test]
-fn document_20_section_17_own_creates_that_are_not_visible_yet_are_waited_for() {
+fn own_creates_that_are_not_visible_yet_are_waited_for() {
     let mut before = facts("120Gi", vec![slot(0, 60, 15, Some("h"))]);
-    let decided = decided(&mut before, &Room::of(1));
+    let decided = decided(&mut before, &FreeSlots::of(1));
     let report = reported(&before, &decided);
-    assert_eq!(told(&report).2, "waiting for reservation placement", "one slot is ready, two are planned");
+    assert_eq!(condition_of(&report).2, "waiting for reservation placement", "one slot is ready, two are planned");
 }
 
 #[test]
-fn document_20_section_9_2_a_new_generation_is_said_again() {
-    let says = Says::no(Reason::Planned, Message::NotYetActive);
+fn new_generation_is_reported_again() {
+    let ready = CommitmentReady::no(Reason::Planned, Message::NotYetActive);
     let old = object(&json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Planned",
         "message": "commitment is not yet active", "observedGeneration": 1,
         "lastTransitionTime": "2026-03-01T00:00:00Z"}]}));
-    let condition = status(&old, &says, now()).conditions.remove(0);
+    let condition = status(&old, &ready, now()).conditions.remove(0);
     assert_eq!(condition.observed_generation, Some(2));
-    assert!(condition.last_transition_time.0 < now(), "same reason: since when it is planned");
+    assert!(condition.last_transition_time.0 < now(), "same reason: the time of the transition is kept");
 }
 
 #[test]
-fn d13_a_refused_whole_is_rejected_with_numbers() {
+fn a_refused_whole_is_rejected_with_numbers() {
     let mut before = facts("150Gi", vec![slot(0, 60, 15, Some("h"))]);
     before.spec.allow_rejection = true;
-    let decided = decided(&mut before, &Room::of(1));
+    let decided = decided(&mut before, &FreeSlots::of(1));
     let text = "insufficient capacity: 2/3 reservation slots could be placed: 24 hosts; zone 16, capacity 8";
-    assert_eq!(told(&reported(&before, &decided)), (false, Reason::Rejected, text.to_owned()));
+    assert_eq!(condition_of(&reported(&before, &decided)), (false, Reason::Rejected, text.to_owned()));
 }
 
 #[test]
-fn d13_without_rejection_it_is_tried_again() {
+fn without_rejection_it_is_tried_again() {
     let mut before = facts("150Gi", vec![slot(0, 60, 15, Some("h"))]);
-    let decided = decided(&mut before, &Room::of(1));
+    let decided = decided(&mut before, &FreeSlots::of(1));
     let mut without_host = slot(2, 30, 10, None);
     without_host.parent_generation = 1;
     let mut after = facts("150Gi", vec![slot(0, 60, 15, Some("h")), slot(1, 60, 15, Some("h0")), without_host]);
-    after.ready = Some(said(ConditionStatus::False, Reason::Reserving, "insufficient capacity", 45));
+    after.ready = Some(ready_condition(ConditionStatus::False, Reason::Reserving, "insufficient capacity", 45));
     let report = reported(&after, &decided);
     let text = "insufficient capacity: 2/3 reservation slots could be placed: 24 hosts; zone 16, capacity 8";
-    assert_eq!(told(&report), (false, Reason::Reserving, text.to_owned()));
-    assert_eq!(report.again, Some(Duration::from_secs(60)), "doubled once after 45 s");
+    assert_eq!(condition_of(&report), (false, Reason::Reserving, text.to_owned()));
+    assert_eq!(report.requeue_after, Some(Duration::from_secs(60)), "doubled once after 45 s");
 }
 
 #[test]
-fn a_zone_without_hosts_says_what_to_change() {
+fn a_zone_without_hosts_reports_what_to_change() {
     let mut before = facts("60Gi", vec![]);
-    let mut decided = decided(&mut before, &Room::of(0));
+    let mut decided = decided(&mut before, &FreeSlots::of(0));
     let everywhere_else = decided.shortage.as_mut().unwrap();
     everywhere_else.removed.truncate(1);
     everywhere_else.removed[0].1 = 24;
-    let (_, _, text) = told(&reported(&before, &decided));
+    let (_, _, text) = condition_of(&reported(&before, &decided));
     assert!(
         text.ends_with(
             "24 hosts; zone 24; no host is in zone az-a, correct spec.availabilityZone or label hosts with it"
@@ -128,13 +128,13 @@ fn a_zone_without_hosts_says_what_to_change() {
 }
 
 #[test]
-fn a_known_lack_is_said_also_of_what_was_accepted() {
-    let hindered = Decided::hindered(no_groups().into());
-    for ready in [None, Some(said(ConditionStatus::True, Reason::Accepted, "", 0))] {
-        let after = Facts { ready, ..facts("60Gi", vec![]) };
-        let says = told(&reported(&after, &hindered));
+fn a_known_lack_is_reported_also_of_what_was_accepted() {
+    let blocked = CommitmentDecision::blocked(no_groups().into());
+    for ready in [None, Some(ready_condition(ConditionStatus::True, Reason::Accepted, "", 0))] {
+        let after = CommitmentFacts { ready, ..facts("60Gi", vec![]) };
+        let ready = condition_of(&reported(&after, &blocked));
         assert_eq!(
-            says,
+            ready,
             (false, Reason::Reserving, "flavor knowledge not ready: flavor groups knowledge is not ready".to_owned())
         );
     }
@@ -143,125 +143,127 @@ fn a_known_lack_is_said_also_of_what_was_accepted() {
 #[test]
 fn a_partial_read_leaves_a_verdict_alone() {
     let mut after = unread(facts("60Gi", vec![]), "home", "its watch fails");
-    let decided = decided(&mut after, &Room::of(0));
-    assert!(told(&reported(&after, &decided)).2.ends_with(": its watch fails"));
-    after.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
+    let decided = decided(&mut after, &FreeSlots::of(0));
+    assert!(condition_of(&reported(&after, &decided)).2.ends_with(": its watch fails"));
+    after.ready = Some(ready_condition(ConditionStatus::True, Reason::Accepted, "", 0));
     let report = reported(&after, &decided);
-    assert_eq!((report.says, report.again), (None, Some(DELAYS.retry)));
+    assert_eq!((report.ready, report.requeue_after), (None, Some(DELAYS.retry)));
 }
 
 #[test]
-fn u37_a_lack_of_room_beside_an_unreadable_host_does_not_reject() {
+fn a_lack_of_capacity_beside_an_unreadable_host_does_not_reject() {
     let mut before = facts("60Gi", vec![]);
     before.spec.allow_rejection = true;
     let host_unreadable = Some(UnreadableHost { name: "node-7".to_owned(), error: "x".to_owned() });
     before.site = Ok(Site { host_unreadable, ..site("home") });
-    let decided = decided(&mut before, &Room::of(0));
+    let decided = decided(&mut before, &FreeSlots::of(0));
     assert!(decided.is_refused(&before), "nothing is created");
-    let (_, reason, text) = told(&reported(&before, &decided));
+    let (_, reason, text) = condition_of(&reported(&before, &decided));
     assert_eq!(reason, Reason::Reserving);
     assert!(text.ends_with("; Hypervisor node-7 cannot be read, correct or delete it: x"), "{text}");
 }
 
 #[test]
-fn d1_a_commitment_in_the_wrong_cluster_says_where_it_belongs() {
-    let mut before = Facts { belongs_to: Some("b".into()), ..facts("60Gi", vec![]) };
-    let decided = decided(&mut before, &Room::of(1));
+fn a_commitment_in_the_wrong_cluster_reports_where_it_belongs() {
+    let mut before = CommitmentFacts { belongs_to: Some("b".into()), ..facts("60Gi", vec![]) };
+    let decided = decided(&mut before, &FreeSlots::of(1));
     let text = "availability zone az-a belongs to cluster b: create the commitment there, then delete this one; its slots \
                 in cluster home stay until then";
-    assert_eq!(told(&reported(&before, &decided)), (false, Reason::WrongCluster, text.to_owned()));
+    assert_eq!(condition_of(&reported(&before, &decided)), (false, Reason::WrongCluster, text.to_owned()));
 }
 
 #[test]
-fn d1_a_slot_that_others_hold_keeps_the_commitment() {
+fn a_slot_that_others_hold_keeps_the_commitment() {
     let going = Slot { terminating: true, ..slot(0, 60, 15, Some("h")) };
     let mut after = facts("60Gi", vec![going]);
     after.deleting = true;
-    let decided = decided(&mut after, &Room::of(0));
+    let decided = decided(&mut after, &FreeSlots::of(0));
     let text = "waiting for slots in cluster home: commitment-uuid-1-0 is kept by its finalizers".to_owned();
-    assert_eq!(told(&reported(&after, &decided)), (false, Reason::Releasing, text));
+    assert_eq!(condition_of(&reported(&after, &decided)), (false, Reason::Releasing, text));
 }
 
 #[test]
-fn d1_a_deletion_that_waits_for_a_cluster_is_looked_at_again() {
+fn a_deletion_that_waits_for_a_cluster_is_reconciled_again() {
     let mut before = unread(facts("60Gi", vec![slot(0, 60, 15, Some("h"))]), "remote", "its watch fails");
     before.deleting = true;
-    let decided = decided(&mut before, &Room::of(0));
+    let decided = decided(&mut before, &FreeSlots::of(0));
     let report = reported(&before, &decided);
     assert_eq!(
-        told(&report),
+        condition_of(&report),
         (false, Reason::Releasing, format!("waiting for slots in cluster remote: {}", partial("its watch fails")))
     );
-    assert_eq!(report.again, Some(DELAYS.retry));
+    assert_eq!(report.requeue_after, Some(DELAYS.retry));
 }
 
 #[test]
 fn what_is_over_stays_over_while_its_slots_cannot_be_read() {
     let mut before = unread(facts("60Gi", vec![slot(0, 60, 15, Some("h"))]), "home", "its watch fails");
-    before.ready = Some(said(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", 0));
-    let decided = decided(&mut before, &Room::of(0));
+    before.ready = Some(ready_condition(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", 0));
+    let decided = decided(&mut before, &FreeSlots::of(0));
     let report = reported(&before, &decided);
-    assert_eq!((report.says, report.again), (None, Some(DELAYS.retry)));
+    assert_eq!((report.ready, report.requeue_after), (None, Some(DELAYS.retry)));
 }
 
 #[test]
-fn document_20_section_8_2_acceptance_takes_a_copy_of_the_spec() {
-    let says = Says { ready: true, ..Says::no(Reason::Accepted, Message::Reserved) };
+fn acceptance_takes_a_copy_of_the_spec() {
+    let ready = CommitmentReady { ready: true, ..CommitmentReady::no(Reason::Accepted, Message::Reserved) };
     let object = object(&json!({}));
-    let first = status(&object, &says, now());
+    let first = status(&object, &ready, now());
     assert_eq!(first.accepted_spec.as_ref(), Some(&object.spec));
     assert_eq!(first.status_summary.as_deref(), Some("Accepted · 0 VMs · no expiry"));
     assert_eq!(first.conditions[0].observed_generation, Some(2));
-    let again = CommittedResource { status: Some(first.clone()), ..object };
+    let requeue_after = CommittedResource { status: Some(first.clone()), ..object };
     let later = at(60);
-    assert_eq!(status(&again, &says, later), first, "document 20 section 8.2: accepted again writes nothing");
+    assert_eq!(status(&requeue_after, &ready, later), first, "accepted again writes nothing");
 }
 
 #[test]
-fn u52_a_detail_alone_is_no_reason_to_write() {
+fn a_detail_alone_is_no_reason_to_write() {
     let insufficient = Message::InsufficientCapacity { placed: 1, wanted: 2 };
     let old = object(&json!({}));
     let first = status(
         &old,
-        &Says::no(Reason::Reserving, insufficient.clone()).detailed(Some("24 hosts; capacity 24".to_owned())),
+        &CommitmentReady::no(Reason::Reserving, insufficient.clone())
+            .detailed(Some("24 hosts; capacity 24".to_owned())),
         now(),
     );
     let old = CommittedResource { status: Some(first.clone()), ..old };
     assert_eq!(
         status(
             &old,
-            &Says::no(Reason::Reserving, insufficient.clone()).detailed(Some("24 hosts; capacity 23".to_owned())),
+            &CommitmentReady::no(Reason::Reserving, insufficient.clone())
+                .detailed(Some("24 hosts; capacity 23".to_owned())),
             now()
         ),
         first
     );
     let other = Message::InsufficientCapacity { placed: 0, wanted: 2 };
-    assert_ne!(status(&old, &Says::no(Reason::Reserving, other), now()), first);
+    assert_ne!(status(&old, &CommitmentReady::no(Reason::Reserving, other), now()), first);
 }
 
 #[test]
-fn document_20_section_9_3_with_u38_transition_time_moves_with_the_reason_and_with_recovery() {
+fn transition_time_moves_with_the_reason_and_with_recovery() {
     let since = |status: &CommittedResourceStatus| status.conditions[0].last_transition_time.0;
-    let step = |old: CommittedResourceStatus, says: &Says, seconds| {
-        status(&CommittedResource { status: Some(old), ..object(&json!({})) }, says, at(seconds))
+    let step = |old: CommittedResourceStatus, ready: &CommitmentReady, seconds| {
+        status(&CommittedResource { status: Some(old), ..object(&json!({})) }, ready, at(seconds))
     };
     let failing = step(CommittedResourceStatus::default(), &reserving("one"), 0);
     let other_text = step(failing.clone(), &reserving("two"), 10);
-    assert_eq!(since(&other_text), at(0), "same reason: since when it fails");
-    let recovered = step(other_text, &Says::waiting(), 20);
-    assert_eq!(since(&recovered), at(20), "the first success starts the back-off anew");
-    let rejected = step(recovered, &Says::no(Reason::Rejected, "no"), 30);
+    assert_eq!(since(&other_text), at(0), "same reason: the time of the transition is kept");
+    let recovered = step(other_text, &CommitmentReady::waiting(), 20);
+    assert_eq!(since(&recovered), at(20), "the first success resets the back-off");
+    let rejected = step(recovered, &CommitmentReady::no(Reason::Rejected, "no"), 30);
     assert_eq!(since(&rejected), at(30));
 }
 
 #[test]
-fn document_10_section_1_3_old_duplicate_conditions_become_one() {
+fn old_duplicate_conditions_become_one() {
     let condition = |reason: &str| {
         json!({"type": "Ready", "status": "False", "reason": reason, "message": "",
         "lastTransitionTime": "2026-03-01T00:00:00Z"})
     };
     let old = object(&json!({"conditions": [condition("Reserving"), condition("Planned")]}));
-    let new = status(&old, &Says::no(Reason::Rejected, "no"), now());
+    let new = status(&old, &CommitmentReady::no(Reason::Rejected, "no"), now());
     assert_eq!(new.conditions.len(), 1);
 }
 
@@ -269,11 +271,13 @@ fn document_10_section_1_3_old_duplicate_conditions_become_one() {
 fn a_duplicate_names_the_object_that_is_served() {
     for (cluster, name) in [("home", "commitment-b"), ("b", "commitment-b of cluster b")] {
         let served = ObjectKey::new(cluster.into(), "commitment-b");
-        let plan =
-            Facts { served_instead: Some(Served { key: served.clone(), protects: true }), ..facts("60Gi", vec![]) };
-        let decided = decided(&mut plan.clone(), &Room::of(0));
-        assert_eq!(decided.plan.course, Course::Duplicate(served));
-        let (_, reason, text) = told(&reported(&plan, &decided));
+        let plan = CommitmentFacts {
+            served_instead: Some(Served { key: served.clone(), protects: true }),
+            ..facts("60Gi", vec![])
+        };
+        let decided = decided(&mut plan.clone(), &FreeSlots::of(0));
+        assert_eq!(decided.plan.verdict, Verdict::Duplicate(served));
+        let (_, reason, text) = condition_of(&reported(&plan, &decided));
         assert_eq!(reason, Reason::DuplicateUuid);
         assert!(text.contains(&format!("{name} has the same spec.commitmentUUID")), "{text}");
     }

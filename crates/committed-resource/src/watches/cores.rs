@@ -1,4 +1,4 @@
-//! Which commitments wait for cores, and what may end their waiting.
+//! Mapping functions: which commitments wait for cores, and which changes may end that.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use kube::ResourceExt;
 
 use crate::cores::{Held, held};
 use crate::facts::ready;
-use crate::ledger::Place;
+use crate::ledger::GroupAndZone;
 
 /// A capacity object concerns those that wait for cores of its group in its zone. One that was never readable may be about
 /// any.
-pub fn by_capacity(
+pub fn map_capacity(
     change: &Change<FlavorGroupCapacity>,
     commitments: &Store<CommittedResource>,
 ) -> BTreeSet<ObjectKey> {
@@ -30,7 +30,7 @@ pub fn by_capacity(
 }
 
 /// A commitment that holds fewer cores in a place than before concerns those that wait there.
-pub(super) fn by_freed_cores(
+pub(super) fn map_freed_cores(
     change: &Change<CommittedResource>,
     commitments: &Store<CommittedResource>,
 ) -> Vec<ObjectKey> {
@@ -41,28 +41,32 @@ pub(super) fn by_freed_cores(
 }
 
 /// Those that want cores of a place, have not got them, and have not been refused for good.
-pub(crate) fn waiting_for_cores(place: &Place, commitments: &Store<CommittedResource>) -> Vec<ObjectKey> {
+pub(crate) fn waiting_for_cores(place: &GroupAndZone, commitments: &Store<CommittedResource>) -> Vec<ObjectKey> {
     let entries = commitments.select(&COMMITMENT_BY_CORES, &place.indexed()).into_iter();
-    let here = entries.filter(|entry| waits(&entry.object) && Place::of(&facts::spec(&entry.object)) == *place);
+    let here = entries.filter(|entry| waits(&entry.object) && GroupAndZone::of(&facts::spec(&entry.object)) == *place);
     here.map(|entry| entry.key).collect()
 }
 
 fn waits(object: &CommittedResource) -> bool {
-    let said =
+    let reported =
         ready(object).filter(|ready| ready.observed_generation == object.metadata.generation.unwrap_or_default());
     let settled =
-        said.is_some_and(|ready| ready.status == ConditionStatus::True || ready.reason == Some(Reason::Rejected));
+        reported.is_some_and(|ready| ready.status == ConditionStatus::True || ready.reason == Some(Reason::Rejected));
     facts::spec(object).resource == ResourceType::Cores && !settled
 }
 
-/// What it holds, once nobody is served in its place.
+/// The cores that it holds, unless another object with the UUID is served.
 fn counted(object: Option<&CommittedResource>) -> Option<Held> {
-    let object = object.filter(|object| ready(object).is_none_or(|said| said.reason != Some(Reason::DuplicateUuid)))?;
-    held(object, None, object.annotations().contains_key(labels::FREEZE))
+    let object =
+        object.filter(|object| ready(object).is_none_or(|reported| reported.reason != Some(Reason::DuplicateUuid)))?;
+    held(object, None, labels::pause_annotation(object.annotations()).is_some())
 }
 
-fn place(object: &FlavorGroupCapacity) -> Place {
-    Place { group: object.spec.flavor_group.as_str().into(), zone: object.spec.availability_zone.as_str().into() }
+fn place(object: &FlavorGroupCapacity) -> GroupAndZone {
+    GroupAndZone {
+        group: object.spec.flavor_group.as_str().into(),
+        zone: object.spec.availability_zone.as_str().into(),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which commitments are requested by which changes.
+//! Declared watches of the commitment controller, tested with objects in stores.
 
 use berth_cluster::Requests;
 use berth_cluster::indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
@@ -25,7 +25,7 @@ fn pipeline(version: u32, generation: i64) -> Pipeline {
 }
 
 /// A commitment, and the stores that its controller watches.
-struct Scene {
+struct WatchScenario {
     commitments: Store<CommittedResource>,
     reservations: Store<Reservation>,
     knowledges: Store<Knowledge>,
@@ -33,8 +33,8 @@ struct Scene {
     requests: Requests<ObjectKey>,
 }
 
-fn scene() -> Scene {
-    let scene = Scene {
+fn scene() -> WatchScenario {
+    let scene = WatchScenario {
         commitments: filled(COMMITMENT_INDEXES, &home(), [at_version(1, commitment("u", "480Gi"))]),
         reservations: filled(RESERVATION_INDEXES, &home(), []),
         knowledges: filled(&[], &home(), []),
@@ -53,7 +53,7 @@ fn scene() -> Scene {
     scene
 }
 
-impl Scene {
+impl WatchScenario {
     fn requested(&self) -> Vec<String> {
         std::iter::from_fn(|| take_smallest(&self.requests)).map(|key| key.name.to_string()).collect()
     }
@@ -77,7 +77,7 @@ fn new_flavor_groups_request_every_commitment() {
 fn a_reservation_that_was_never_readable_requests_every_commitment() {
     let scene = scene();
     let gone = Change { key: ObjectKey::new(home(), "future-1"), old: None, new: None };
-    let requested = by_reservation(&gone, &scene.commitments);
+    let requested = map_reservation(&gone, &scene.commitments);
     assert_eq!(
         requested,
         [ObjectKey::new(home(), "commitment-u")].into(),

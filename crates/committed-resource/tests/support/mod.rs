@@ -1,11 +1,13 @@
-//! Both controllers in a small world: one process that looks at what was woken, one key after the other, commitments
+//! Both controllers in a small world: one process that reconciles the enqueued keys, one after the other, commitments
 //! first.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{Action, Brake, Class, Classified, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes};
+use berth_cluster::{
+    Action, Classified, DisruptionLimit, ErrorClass, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes,
+};
 use berth_committed_resource::{
     CommitmentMetrics, CommittedResourceController, Context, CoresBook, Delays, Error, Limits, Settings,
 };
@@ -19,42 +21,38 @@ use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
 use tokio_util::sync::CancellationToken;
 
-/// The commitment of most tests.
 pub const UUID: &str = "uuid-1";
 
-/// Pause after a failed look.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A look that failed: what was looked at, how it goes on, and why.
-pub type Failure = (String, Class, String);
+/// A failed reconciliation: its object, the class of the error, and its text.
+pub type Failure = (String, ErrorClass, String);
 
-/// The moment at which every test begins.
 pub fn clock() -> Arc<dyn Clock> {
     Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()))
 }
 
-/// A server with the flavor groups, hosts with room for so many slots each, and a commitment of so many slots.
+/// A server with the flavor groups, hosts with free capacity for this many slots each, and a commitment of this many
+/// slots.
 pub fn server(clock: &Arc<dyn Clock>, hosts: &[(&str, u64)], commitment: &CommittedResource) -> Server {
     let server = Server::new(clock.clone());
     server.create(&seeds::flavor_groups(clock.now())).unwrap();
-    for (name, room) in hosts {
-        server.create(&seeds::host(name, *room)).unwrap();
+    for (name, free) in hosts {
+        server.create(&seeds::host(name, *free)).unwrap();
     }
     server.create(commitment).unwrap();
     server
 }
 
-/// The path of a commitment.
 pub fn commitment_path() -> String {
     path_of::<CommittedResource>(&names::commitment(UUID))
 }
 
-/// The beginning of the paths of its slots.
+/// The prefix of the paths of its slots.
 pub fn slots_path() -> String {
     path_of::<Reservation>("")
 }
 
-/// The path of one of its slots.
 pub fn slot_path(number: u64) -> String {
     path_of::<Reservation>(&seeds::slot_name(UUID, number))
 }
@@ -67,25 +65,24 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts and lists.
     pub fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
         let world = World::new(server);
-        let brake = world.brake(clock).unwrap();
-        let commitments = Arc::new(commitments(&world, clock, brake.clone(), world.scheduler.clone()));
-        let slots = Arc::new(slots(&world, clock, brake));
+        let disruption_limit = world.disruption_limit(clock).unwrap();
+        let commitments = Arc::new(commitments(&world, clock, disruption_limit.clone(), world.scheduler.clone()));
+        let slots = Arc::new(slots(&world, clock, disruption_limit));
         world.declare(&commitments, &world.commitments).unwrap();
         world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
         Self { world, commitments, slots }
     }
 
-    /// One look at the commitment, after the news have arrived.
+    /// One reconciliation of the commitment, after all watch events have arrived.
     pub async fn reconcile(&self) -> Result<Action, Error> {
         self.world.deliver().unwrap();
         self.commitments.reconcile(commitment_key()).await
     }
 
-    /// Looks until nobody is woken any more. Gives what failed on the way.
+    /// Reconciles until no key is enqueued. Returns the failures.
     pub async fn settle(&self) -> Vec<Failure> {
         let mut failures = Vec::new();
         for _ in 0..300 {
@@ -104,29 +101,32 @@ impl Process {
                 tokio::time::sleep(PAUSE).await;
             }
         }
-        panic!("it does not come to rest; the last failures: {:?}", &failures[failures.len().saturating_sub(3)..]);
+        panic!(
+            "the world does not come to rest; the last failures: {:?}",
+            &failures[failures.len().saturating_sub(3)..]
+        );
     }
 
-    /// Settles, and does so again a minute later with a look at everything; the second round must write nothing.
+    /// Settles, reconciles everything again a minute later, and checks that the second round writes nothing.
     pub async fn settle_for_good(&self) -> Vec<Failure> {
         let failures = self.settle().await;
         let version = self.world.server.version();
         self.world.server.take_log();
         tokio::time::sleep(Duration::from_secs(60)).await;
-        self.wake_everything();
+        self.enqueue_all();
         assert_eq!(self.settle().await, [], "in the second round");
-        assert_eq!(self.world.server.take_log(), [""; 0], "planning twice is planning once");
+        assert_eq!(self.world.server.take_log(), [""; 0], "a second plan is empty");
         assert_eq!(self.world.server.version(), version);
         failures
     }
 
-    pub fn wake_everything(&self) {
+    pub fn enqueue_all(&self) {
         self.world.commitments.add(self.world.stores.commitments.all().into_iter().map(|entry| entry.key));
         self.world.slots.add(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
     }
 }
 
-fn described<E: Classified + std::error::Error>(error: &E) -> (Class, String) {
+fn described<E: Classified + std::error::Error>(error: &E) -> (ErrorClass, String) {
     (error.class(), error.to_string())
 }
 
@@ -134,25 +134,22 @@ pub fn commitment_key() -> ObjectKey {
     ObjectKey::new(ClusterName::home(), names::commitment(UUID))
 }
 
-/// The commitment as it is.
 pub fn commitment(server: &Server) -> CommittedResource {
     server.get(&names::commitment(UUID)).unwrap()
 }
 
-/// Its Ready condition.
 pub fn ready(server: &Server) -> Condition {
-    let status = commitment(server).status.expect("there is a status");
-    conditions::ready(&status.conditions).expect("there is a condition").clone()
+    let status = commitment(server).status.expect("the commitment has no status");
+    conditions::ready(&status.conditions).expect("the commitment has no condition").clone()
 }
 
-/// Its slots and their hosts, by name.
 pub fn slots_and_hosts(server: &Server) -> Vec<(String, Option<String>)> {
     let all: Vec<Reservation> = server.all().unwrap();
     let pair = |slot: Reservation| (slot.metadata.name.unwrap_or_default(), slot.spec.target_host);
     all.into_iter().map(pair).collect()
 }
 
-/// That the present generation is accepted with so many slots, all of them in force, on hosts of so much room each.
+/// Checks that the current generation is accepted with this many slots, all ready, on hosts of this capacity.
 pub fn assert_accepted(server: &Server, count: usize, hosts: &[(&str, u64)]) {
     let object = commitment(server);
     let condition = ready(server);
@@ -170,12 +167,12 @@ pub fn assert_accepted(server: &Server, count: usize, hosts: &[(&str, u64)]) {
     assert_not_overbooked(server, hosts);
 }
 
-/// That no host has more slots than it has room for.
+/// Checks that no host has more slots than it has free capacity for.
 pub fn assert_not_overbooked(server: &Server, hosts: &[(&str, u64)]) {
     let taken = slots_and_hosts(server);
-    for (host, room) in hosts {
+    for (host, free) in hosts {
         let count = taken.iter().filter(|(_, on)| on.as_deref() == Some(*host)).count();
-        assert!(count as u64 <= *room, "{host} has room for {room}: {taken:?}");
+        assert!(count as u64 <= *free, "{host} has capacity for {free}: {taken:?}");
     }
 }
 
@@ -188,11 +185,11 @@ fn events(world: &World) -> Events {
     Events::new(&world.clusters, None, counted, CancellationToken::new()).0
 }
 
-/// The controller of commitments, which asks this scheduler.
+/// The controller of commitments with this scheduler.
 pub fn commitments<S: Scheduler>(
     world: &World,
     clock: &Arc<dyn Clock>,
-    brake: Brake,
+    disruption_limit: DisruptionLimit,
     scheduler: Arc<S>,
 ) -> CommittedResourceController<S> {
     let stores = &world.stores;
@@ -204,8 +201,8 @@ pub fn commitments<S: Scheduler>(
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        freezer: world.freezer(),
-        brake,
+        pauses: world.pauses(),
+        disruption_limit,
         scheduler,
         domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),
@@ -221,13 +218,13 @@ pub fn commitments<S: Scheduler>(
             stores.commitments.clone(),
             stores.capacities.clone(),
             Routes::home_only(),
-            world.freezer(),
+            world.pauses(),
             world.commitments.clone(),
         )),
     })
 }
 
-fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationController<BuiltIn> {
+fn slots(world: &World, clock: &Arc<dyn Clock>, disruption_limit: DisruptionLimit) -> ReservationController<BuiltIn> {
     let stores = &world.stores;
     ReservationController::new(berth_reservation::Context {
         reservations: world.writer(&stores.reservations),
@@ -237,8 +234,8 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        freezer: world.freezer(),
-        brake,
+        pauses: world.pauses(),
+        disruption_limit,
         scheduler: world.scheduler.clone(),
         domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),

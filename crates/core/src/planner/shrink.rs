@@ -1,16 +1,16 @@
-//! Making a commitment smaller without hurting VMs.
+//! Shrinks a commitment without hurting VMs.
 //!
-//! Slots without a host go first, then slots without a VM; within each the largest that does not overshoot, and when
-//! all would overshoot the smallest is cut in place, so that nothing has to be created again. Only then slots with VMs
-//! are cut down to what their VMs use, then released, least used first.
+//! Slots without a host go first, then slots without a VM; within each, the largest that does not overshoot. When all
+//! would overshoot, the smallest is cut in place, so that nothing has to be created again. Only then slots with VMs are
+//! cut to what their VMs use, and finally released, least used first.
 
 use std::cmp::min;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::{Draft, Kept, Why};
+use super::{KeptSlot, PlanDraft, ReleaseReason};
 use crate::units::{Bytes, Resources, scale_cores};
 
-impl Draft<'_> {
+impl PlanDraft<'_> {
     pub(super) fn shrink(&mut self, wanted: Bytes) {
         let mut surplus = Surplus { left: self.held - wanted, gone: BTreeSet::new() };
         if surplus.left > Bytes::ZERO {
@@ -18,26 +18,26 @@ impl Draft<'_> {
             surplus.take_empty(&mut self.kept, |kept| kept.slot.target_host.is_some());
             surplus.take_unused(&mut self.kept);
             surplus.take_used(&mut self.kept);
-            self.give_up(&surplus.gone, Why::Surplus);
+            self.give_up(&surplus.gone, ReleaseReason::Surplus);
             self.held = wanted + surplus.left;
         }
     }
 }
 
-/// What is left to give up, and which slots (by position) go as a whole.
+/// The amount that is left to release, and the slots (by position) that are released as a whole.
 struct Surplus {
     left: Bytes,
     gone: BTreeSet<usize>,
 }
 
 impl Surplus {
-    /// What overshoots once overshoots from then on, as what is left only becomes less. So each slot of the class is looked
-    /// at once, and only the largest are put in order.
-    fn take_empty(&mut self, kept: &mut [Kept<'_>], class: impl Fn(&Kept<'_>) -> bool) {
+    /// A slot that exceeds the remaining amount once always exceeds it later, because the amount only shrinks. So each
+    /// slot of the class is checked at once, and only the largest ones are sorted.
+    fn take_empty(&mut self, kept: &mut [KeptSlot<'_>], class: impl Fn(&KeptSlot<'_>) -> bool) {
         if self.left <= Bytes::ZERO {
             return;
         }
-        let goes = |kept: &Kept<'_>| kept.slot.expected.is_empty();
+        let goes = |kept: &KeptSlot<'_>| kept.slot.expected.is_empty();
         let slots = kept.iter().enumerate().filter(|(_, kept)| goes(kept) && class(kept));
         let sized = slots.map(|(index, kept)| (kept.size.memory, kept.order(), index));
         let (fitting, larger): (Vec<_>, Vec<_>) = sized.partition(|(size, ..)| *size <= self.left);
@@ -54,14 +54,14 @@ impl Surplus {
         }
     }
 
-    fn take_unused(&mut self, kept: &mut [Kept<'_>]) {
+    fn take_unused(&mut self, kept: &mut [KeptSlot<'_>]) {
         for index in self.least_used_first(kept) {
             let used = kept[index].slot.used().max(Bytes::MIB);
             self.cut(&mut kept[index], used);
         }
     }
 
-    fn take_used(&mut self, kept: &mut [Kept<'_>]) {
+    fn take_used(&mut self, kept: &mut [KeptSlot<'_>]) {
         for index in self.least_used_first(kept) {
             let size = kept[index].size.memory;
             if self.left <= Bytes::ZERO {
@@ -75,7 +75,7 @@ impl Surplus {
     }
 
     /// The slots with VMs; none when there is nothing left to give up.
-    fn least_used_first(&self, kept: &[Kept<'_>]) -> Vec<usize> {
+    fn least_used_first(&self, kept: &[KeptSlot<'_>]) -> Vec<usize> {
         let wanted = |index: &usize| self.left > Bytes::ZERO && !kept[*index].slot.expected.is_empty();
         let mut used: Vec<_> = (0..kept.len()).filter(wanted).collect();
         used.sort_by_cached_key(|index| (kept[*index].slot.used(), kept[*index].order()));
@@ -87,8 +87,8 @@ impl Surplus {
         self.left -= size;
     }
 
-    /// Cuts a slot by what is left to give up, but not below `floor`.
-    fn cut(&mut self, kept: &mut Kept<'_>, floor: Bytes) {
+    /// Shrinks a slot by the amount that is left to release, but not below `floor`.
+    fn cut(&mut self, kept: &mut KeptSlot<'_>, floor: Bytes) {
         let cut = (kept.size.memory - floor).at_least_zero().min(self.left);
         if cut > Bytes::ZERO {
             self.left -= cut;
@@ -97,7 +97,7 @@ impl Surplus {
     }
 }
 
-impl Kept<'_> {
+impl KeptSlot<'_> {
     /// Cores follow memory: by the flavor, or by the slot's own ratio when its flavor is unknown. They never grow.
     fn cut_to(&self, memory: Bytes) -> Resources {
         let own_ratio = || scale_cores(self.size.cpu, memory, self.size.memory);

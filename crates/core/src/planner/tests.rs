@@ -27,13 +27,20 @@ fn target(memory: Bytes) -> Target {
     }
 }
 
-fn planned(target: &Target, slots: &[Slot], room: &[(&str, (u64, i64))]) -> SlotPlan {
-    let room = room.iter().map(|(host, (m, c))| ((*host).into(), Resources::new(gib(*m), Cores::new(*c)))).collect();
-    let world = World { groups: &groups(), slots, room: &room, taken: &|_| false, max_new_slots: None };
+fn planned(target: &Target, slots: &[Slot], free_capacity: &[(&str, (u64, i64))]) -> SlotPlan {
+    let free_capacity =
+        free_capacity.iter().map(|(host, (m, c))| ((*host).into(), Resources::new(gib(*m), Cores::new(*c)))).collect();
+    let world = PlannerInput {
+        groups: &groups(),
+        slots,
+        free_capacity: &free_capacity,
+        taken: &|_| false,
+        max_new_slots: None,
+    };
     plan(target, &world).unwrap()
 }
 
-/// `release #2 | cut #0 10/3 | create #3 l 30/10` with sizes in GiB and cores.
+/// The plan as `release #2 | cut #0 10/3 | create #3 l 30/10`, with sizes in GiB and cores.
 fn story(plan: &SlotPlan) -> String {
     let number = |name: &SlotName| name.as_str().trim_start_matches(PREFIX).to_owned();
     let size = |size: Resources| format!("{}/{}", size.memory.mib_up() / 1024, size.cpu);
@@ -45,7 +52,7 @@ fn story(plan: &SlotPlan) -> String {
     parts.join(" | ")
 }
 
-fn told(gib_wanted: u64, slots: &[Slot]) -> (String, usize) {
+fn reported(gib_wanted: u64, slots: &[Slot]) -> (String, usize) {
     let plan = planned(&target(gib(gib_wanted)), slots, &[]);
     (story(&plan), plan.total())
 }
@@ -63,71 +70,82 @@ fn example_3() -> [Slot; 3] {
 }
 
 #[test]
-fn document_20_section_12_11_example_1() {
-    assert_eq!(told(150, &[]), ("create #0 xl 60/15 | create #1 xl 60/15 | create #2 l 30/10".into(), 3));
+fn memory_is_met_with_the_largest_flavors_first() {
+    assert_eq!(reported(150, &[]), ("create #0 xl 60/15 | create #1 xl 60/15 | create #2 l 30/10".into(), 3));
 }
 
 #[test]
-fn document_20_section_12_11_example_2_with_u7_the_remainder_has_its_share_of_cores() {
+fn the_remainder_has_its_share_of_cores() {
     let expected = "create #0 xl 60/15 | create #1 l 30/10 | create #2 s 12/4 | create #3 s 3/1";
-    assert_eq!(told(105, &[]), (expected.into(), 4));
+    assert_eq!(reported(105, &[]), (expected.into(), 4));
 }
 
 #[test]
-fn document_20_section_12_11_example_3() {
-    assert_eq!(told(60, &example_3()), ("release #1 | release #2".into(), 1));
+fn shrinking_releases_slots_without_vms() {
+    assert_eq!(reported(60, &example_3()), ("release #1 | release #2".into(), 1));
 }
 
 #[test]
-fn document_20_section_12_11_example_4_with_u44_cuts_instead_of_creating() {
-    assert_eq!(told(100, &example_3()), ("release #2 | write #1 40/10".into(), 2));
+fn cuts_instead_of_creating() {
+    assert_eq!(reported(100, &example_3()), ("release #2 | write #1 40/10".into(), 2));
 }
 
 #[test]
-fn document_20_section_12_11_example_5() {
+fn another_zone_releases_all_slots_and_creates_new_ones() {
     let target = Target { zone: "az-b".into(), ..target(gib(90)) };
     let plan = planned(&target, &[xl(0, "h1", &[]), l(1, "h2", &[("v", 30)])], &[]);
     assert_eq!(story(&plan), "release #0 | release #1 | create #2 xl 60/15 | create #3 l 30/10");
-    assert!(plan.release.iter().all(|release| release.why == Why::OtherIdentity));
+    assert!(plan.release.iter().all(|release| release.why == ReleaseReason::OtherIdentity));
 }
 
 #[test]
-fn document_20_section_12_11_example_6_with_u44_releases_the_least_used() {
+fn releases_the_least_used() {
     let slots = [xl(0, "h1", &[("a", 60)]), xl(1, "h2", &[("b", 60)]), l(2, "h3", &[("c", 30)])];
-    assert_eq!(told(90, &slots), ("release #2 | write #0 30/8".into(), 2));
+    assert_eq!(reported(90, &slots), ("release #2 | write #0 30/8".into(), 2));
     let half_used = [xl(0, "h1", &[("a", 60)]), xl(1, "h2", &[("b", 20)]), l(2, "h3", &[("c", 10)])];
-    assert_eq!(told(90, &half_used), ("write #1 20/5 | write #2 10/4".into(), 3), "no VM loses its slot");
+    assert_eq!(reported(90, &half_used), ("write #1 20/5 | write #2 10/4".into(), 3), "no VM loses its slot");
 }
 
 #[test]
-fn document_20_section_12_11_example_7() {
-    assert_eq!(told(0, &example_3()), ("release #0 | release #1 | release #2".into(), 0));
+fn an_amount_of_zero_releases_everything() {
+    assert_eq!(reported(0, &example_3()), ("release #0 | release #1 | release #2".into(), 0));
 }
 
 #[test]
-fn document_20_section_12_11_example_8() {
+fn numbers_of_slots_are_not_used_again() {
     let mut slots = [xl(0, "h1", &[("a", 60)]), xl(4, "h2", &[]), slot(5, "amber_s", (12, 4), "-", &[])];
     slots[1].group = "beryl".into();
-    assert_eq!(told(132, &slots), ("release #4 | create #6 xl 60/15".into(), 3));
+    assert_eq!(reported(132, &slots), ("release #4 | create #6 xl 60/15".into(), 3));
 }
 
 #[test]
-fn document_20_section_12_11_example_9() {
-    let world =
-        World { groups: &groups(), slots: &[], room: &BTreeMap::new(), taken: &|_| false, max_new_slots: Some(3) };
+fn more_new_slots_than_the_limit_are_an_error() {
+    let world = PlannerInput {
+        groups: &groups(),
+        slots: &[],
+        free_capacity: &BTreeMap::new(),
+        taken: &|_| false,
+        max_new_slots: Some(3),
+    };
     let error = plan(&target(gib(105)), &world).unwrap_err().to_string();
     assert_eq!(error, "commitment would create 4 new reservation slots, exceeds limit of 3");
 }
 
-/// The largest flavor that fits, among equals the one listed first; the smallest takes what is smaller than itself,
+/// The largest flavor that fits, and of equal ones the first; a rest smaller than the smallest flavor gets that flavor,
 /// with its share of cores.
 #[test]
-fn document_20_section_12_4_choosing_a_flavor() {
+fn choosing_a_flavor() {
     let mut equals = amber();
     equals.flavors.insert(1, Flavor { name: "amber_twin".into(), ..equals.flavors[0].clone() });
     let groups = [equals].into_iter().collect();
-    let room = BTreeMap::new();
-    let world = World { groups: &groups, slots: &[], room: &room, taken: &|_| false, max_new_slots: None };
+    let free_capacity = BTreeMap::new();
+    let world = PlannerInput {
+        groups: &groups,
+        slots: &[],
+        free_capacity: &free_capacity,
+        taken: &|_| false,
+        max_new_slots: None,
+    };
     let chosen = |wanted: Bytes| story(&plan(&target(wanted), &world).unwrap());
     for (wanted, expected) in [
         (gib(60), "create #0 xl 60/15"),
@@ -141,34 +159,55 @@ fn document_20_section_12_4_choosing_a_flavor() {
 }
 
 #[test]
-fn document_20_section_12_3_what_is_big_enough_is_not_exchanged_for_another_shape() {
-    assert_eq!(told(60, &[slot(0, "gone", (60, 15), "h1", &[])]), (String::new(), 1), "its flavor has left the group");
+fn what_is_big_enough_is_not_exchanged_for_another_shape() {
+    assert_eq!(
+        reported(60, &[slot(0, "gone", (60, 15), "h1", &[])]),
+        (String::new(), 1),
+        "its flavor has left the group"
+    );
     let small = |number| slot(number, "amber_s", (12, 4), "h1", &[]);
-    assert_eq!(told(60, &[0, 1, 2, 3, 4].map(small)), (String::new(), 5), "one large slot would do");
+    assert_eq!(reported(60, &[0, 1, 2, 3, 4].map(small)), (String::new(), 5), "one large slot would be enough");
 }
 
 #[test]
-fn document_20_section_19_no_19_the_limit_is_found_before_anything_is_done() {
+fn the_limit_is_found_before_anything_is_done() {
     let elsewhere = Slot { zone: "az-b".into(), ..xl(0, "h1", &[]) };
-    let (groups, room) = (groups(), BTreeMap::new());
-    let world = World { groups: &groups, slots: &[elsewhere], room: &room, taken: &|_| false, max_new_slots: Some(1) };
+    let (groups, free_capacity) = (groups(), BTreeMap::new());
+    let world = PlannerInput {
+        groups: &groups,
+        slots: &[elsewhere],
+        free_capacity: &free_capacity,
+        taken: &|_| false,
+        max_new_slots: Some(1),
+    };
     let refused = plan(&target(gib(90)), &world);
     assert_eq!(refused, Err(PlanError::SlotLimit { count: 2, limit: 1 }), "there is no plan, so nothing is repaired");
 }
 
 #[test]
 fn an_absurd_amount_is_an_error_and_not_a_loop() {
-    let world = World { groups: &groups(), slots: &[], room: &BTreeMap::new(), taken: &|_| false, max_new_slots: None };
+    let world = PlannerInput {
+        groups: &groups(),
+        slots: &[],
+        free_capacity: &BTreeMap::new(),
+        taken: &|_| false,
+        max_new_slots: None,
+    };
     assert!(matches!(plan(&target(Bytes::MAX), &world), Err(PlanError::SlotLimit { .. })));
 }
 
 #[test]
-fn document_20_section_12_2_errors_begin_with_the_fixed_texts_and_say_what_to_change() {
+fn errors_begin_with_the_fixed_texts_and_say_what_to_change() {
     let mut empty = amber();
     empty.flavors.clear();
     let error = |groups: FlavorGroups| {
-        let world =
-            World { groups: &groups, slots: &[], room: &BTreeMap::new(), taken: &|_| false, max_new_slots: None };
+        let world = PlannerInput {
+            groups: &groups,
+            slots: &[],
+            free_capacity: &BTreeMap::new(),
+            taken: &|_| false,
+            max_new_slots: None,
+        };
         plan(&target(gib(1)), &world).unwrap_err().to_string()
     };
     assert!(error([empty].into_iter().collect()).starts_with("flavor group amber has no flavors"));
@@ -180,9 +219,11 @@ fn document_20_section_12_2_errors_begin_with_the_fixed_texts_and_say_what_to_ch
 }
 
 #[test]
-fn u41_growing_restores_small_slots_first_where_the_host_has_room() {
+fn growing_restores_small_slots_first_where_the_host_has_capacity() {
     let small = slot(0, "amber_xl", (40, 10), "h1", &[]);
-    let grow = |room: &[(&str, (u64, i64))]| story(&planned(&target(gib(70)), std::slice::from_ref(&small), room));
+    let grow = |free_capacity: &[(&str, (u64, i64))]| {
+        story(&planned(&target(gib(70)), std::slice::from_ref(&small), free_capacity))
+    };
     assert_eq!(grow(&[("h1", (20, 5))]), "write #0 60/15 | create #1 s 10/4");
     assert_eq!(grow(&[("h1", (19, 5))]), "create #1 l 30/10");
     assert_eq!(grow(&[]), "create #1 l 30/10");
@@ -191,30 +232,30 @@ fn u41_growing_restores_small_slots_first_where_the_host_has_room() {
 }
 
 #[test]
-fn u41_two_small_slots_share_the_room_of_their_host() {
+fn two_small_slots_share_the_capacity_of_their_host() {
     let slots = [slot(0, "amber_s", (2, 1), "h1", &[]), slot(1, "amber_s", (2, 1), "h1", &[])];
     let plan = planned(&target(gib(24)), &slots, &[("h1", (12, 4))]);
     assert_eq!(story(&plan), "write #0 12/4 | create #2 s 10/4");
 }
 
 #[test]
-fn u51_a_lost_flavor_frees_only_slots_without_host() {
+fn a_lost_flavor_frees_only_slots_without_host() {
     let slots = [slot(0, "onyx", (60, 15), "-", &[]), slot(1, "onyx", (60, 15), "h1", &[])];
-    assert_eq!(told(120, &slots), ("release #0 | create #2 xl 60/15".into(), 2));
-    assert_eq!(told(40, &slots[1..]), ("write #1 40/10".into(), 1), "cores by the slot's own ratio");
+    assert_eq!(reported(120, &slots), ("release #0 | create #2 xl 60/15".into(), 2));
+    assert_eq!(reported(40, &slots[1..]), ("write #1 40/10".into(), 1), "cores by the slot's own ratio");
 }
 
 #[test]
-fn u54_hand_edits_are_repaired() {
+fn hand_edits_are_repaired() {
     let unplaced = Slot { size: Resources::new(gib(60), Cores::new(1)), ..xl(0, "-", &[]) };
-    assert_eq!(told(60, &[unplaced]), ("write #0 60/15".into(), 1));
+    assert_eq!(reported(60, &[unplaced]), ("write #0 60/15".into(), 1));
     let label = Slot { labelled: false, ..xl(0, "h1", &[]) };
-    assert_eq!(told(60, &[label]), ("write #0 60/15".into(), 1));
+    assert_eq!(reported(60, &[label]), ("write #0 60/15".into(), 1));
     let names = |name: &SlotName| name.as_str() == "commitment-uuid-1-1";
-    let world = World {
+    let world = PlannerInput {
         groups: &groups(),
         slots: &[xl(0, "h", &[])],
-        room: &BTreeMap::new(),
+        free_capacity: &BTreeMap::new(),
         taken: &names,
         max_new_slots: None,
     };
@@ -222,21 +263,28 @@ fn u54_hand_edits_are_repaired() {
 }
 
 #[test]
-fn u43_behind_the_last_number_comes_the_first_that_is_not_taken() {
+fn behind_the_last_number_comes_the_first_that_is_not_taken() {
     let last = xl(u64::MAX, "h", &[]);
     let names = |name: &SlotName| name.as_str() == "commitment-uuid-1-0";
-    let (groups, room) = (groups(), BTreeMap::new());
-    let world = World { groups: &groups, slots: &[last], room: &room, taken: &names, max_new_slots: None };
+    let (groups, free_capacity) = (groups(), BTreeMap::new());
+    let world = PlannerInput {
+        groups: &groups,
+        slots: &[last],
+        free_capacity: &free_capacity,
+        taken: &names,
+        max_new_slots: None,
+    };
     assert_eq!(story(&plan(&target(gib(90)), &world).unwrap()), "create #1 l 30/10");
 }
 
 #[test]
-fn u54_cores_are_repaired_only_where_the_host_has_room() {
+fn cores_are_repaired_only_where_the_host_has_capacity() {
     let cores = |vms: &[(&str, u64)]| Slot { size: Resources::new(gib(60), Cores::new(1)), ..xl(0, "h1", vms) };
-    let repair = |slot: Slot, room: &[(&str, (u64, i64))]| story(&planned(&target(gib(60)), &[slot], room));
+    let repair =
+        |slot: Slot, free_capacity: &[(&str, (u64, i64))]| story(&planned(&target(gib(60)), &[slot], free_capacity));
     assert_eq!(repair(cores(&[]), &[("h1", (0, 14))]), "write #0 60/15");
     assert_eq!(repair(cores(&[]), &[]), "", "nothing is known about the host");
-    assert_eq!(repair(cores(&[]), &[("h1", (0, 13))]), "release #0 | create #1 xl 60/15", "another host must do");
+    assert_eq!(repair(cores(&[]), &[("h1", (0, 13))]), "release #0 | create #1 xl 60/15", "another host is needed");
     assert_eq!(repair(cores(&[("vm", 60)]), &[("h1", (0, 13))]), "", "a VM keeps its slot");
     assert_eq!(enlargeable(&[cores(&[])], &amber()).count(), 1);
 }
@@ -244,18 +292,14 @@ fn u54_cores_are_repaired_only_where_the_host_has_room() {
 #[test]
 fn what_is_being_deleted_holds_nothing_but_its_number() {
     let going = Slot { terminating: true, ..xl(4, "h1", &[]) };
-    assert_eq!(told(60, &[going]), ("create #5 xl 60/15".into(), 1));
+    assert_eq!(reported(60, &[going]), ("create #5 xl 60/15".into(), 1));
 }
 
 #[test]
-fn document_20_section_12_7_metadata_is_synced_and_cleared() {
+fn metadata_is_synced_and_cleared() {
     let end = Timestamp::from_second(1_772_366_400).ok();
     let with_end = Slot { end, ..xl(0, "h1", &[]) };
-    assert_eq!(
-        told(60, std::slice::from_ref(&with_end)),
-        ("write #0 60/15".into(), 1),
-        "document 20 section 19 no. 15"
-    );
+    assert_eq!(reported(60, std::slice::from_ref(&with_end)), ("write #0 60/15".into(), 1), "the old end is removed");
     let plan = planned(&Target { end, ..target(gib(60)) }, &[with_end], &[]);
     assert_eq!(story(&plan), "");
     for differs in [
@@ -268,13 +312,13 @@ fn document_20_section_12_7_metadata_is_synced_and_cleared() {
 }
 
 #[test]
-fn u38_a_new_generation_writes_only_slots_that_are_not_in_force() {
+fn a_new_generation_writes_only_slots_that_are_not_in_force() {
     let target = Target { generation: 2, ..target(gib(90)) };
     let plan = planned(&target, &[xl(0, "h1", &[]), l(1, "-", &[])], &[]);
     assert_eq!(story(&plan), "write #1 30/10");
 }
 
-/// The world after a plan, as the API server would hold it.
+/// The slots after a plan, as the API server would have them.
 fn apply(plan: &SlotPlan, target: &Target, slots: &[Slot]) -> Vec<Slot> {
     let gone: BTreeSet<_> = plan.release.iter().map(|release| &release.name).collect();
     let mut after: Vec<_> = slots.iter().filter(|slot| !gone.contains(&slot.name)).cloned().collect();
@@ -322,8 +366,8 @@ fn any_slots() -> impl Strategy<Value = Vec<Slot>> {
     })
 }
 
-/// The room that is left when the plan has enlarged what it enlarges.
-fn left<'h>(plan: &SlotPlan, slots: &[Slot], room: &[(&'h str, (u64, i64))]) -> Vec<(&'h str, (u64, i64))> {
+/// The capacity that is left after the plan has enlarged slots.
+fn left<'h>(plan: &SlotPlan, slots: &[Slot], free_capacity: &[(&'h str, (u64, i64))]) -> Vec<(&'h str, (u64, i64))> {
     let more = |host: &str| {
         let enlarged =
             plan.update.iter().filter(|update| update.enlarge_on.as_ref().is_some_and(|on| on.as_str() == host));
@@ -336,31 +380,31 @@ fn left<'h>(plan: &SlotPlan, slots: &[Slot], room: &[(&'h str, (u64, i64))]) -> 
             (memory.saturating_sub(taken.memory.mib_up().max(0).unsigned_abs().div_ceil(1024)), cpu - taken.cpu.get()),
         )
     };
-    room.iter().map(rest).collect()
+    free_capacity.iter().map(rest).collect()
 }
 
 proptest! {
     #[test]
-    fn document_20_section_12_10_the_total_is_the_wish_and_planning_again_plans_nothing(
+    fn the_total_is_the_desired_amount_and_planning_again_plans_nothing(
         slots in any_slots(),
         mib in 0_u64..500_000,
-        room in prop::collection::btree_map(prop::sample::select(vec!["h1", "h2"]), (0_u64..100, 0_i64..30), 0..3),
+        free_capacity in prop::collection::btree_map(prop::sample::select(vec!["h1", "h2"]), (0_u64..100, 0_i64..30), 0..3),
     ) {
         let target = target(Bytes::from_mib(mib));
-        let room: Vec<_> = room.into_iter().collect();
-        let plan = planned(&target, &slots, &room);
+        let free_capacity: Vec<_> = free_capacity.into_iter().collect();
+        let plan = planned(&target, &slots, &free_capacity);
         let after = apply(&plan, &target, &slots);
         let total: Bytes = after.iter().map(|slot| slot.size.memory).sum();
         prop_assert_eq!(total.mib_up(), i64::try_from(mib).unwrap());
         prop_assert_eq!(plan.total(), after.len());
-        let again = planned(&target, &after, &left(&plan, &slots, &room));
+        let again = planned(&target, &after, &left(&plan, &slots, &free_capacity));
         prop_assert!(again.is_empty(), "{} then {}", plan, again);
     }
 
     #[test]
     fn no_slot_with_a_vm_goes_while_the_target_can_be_reached_without_it(slots in any_slots(), mib in 0_u64..500_000) {
         let plan = planned(&target(Bytes::from_mib(mib)), &slots, &[]);
-        let lost = plan.release.iter().any(|release| release.why == Why::Surplus && !release.empty);
+        let lost = plan.release.iter().any(|release| release.why == ReleaseReason::Surplus && !release.empty);
         let needed: Bytes = slots.iter()
             .filter(|slot| slot.group.as_str() == "amber" && !slot.expected.is_empty())
             .map(|slot| slot.used().max(Bytes::MIB).min(slot.size.memory))
@@ -371,7 +415,7 @@ proptest! {
     #[test]
     fn growing_never_shrinks_and_shrinking_never_creates(slots in any_slots(), mib in 0_u64..500_000) {
         let plan = planned(&target(Bytes::from_mib(mib)), &slots, &[]);
-        let surplus = plan.release.iter().any(|release| release.why == Why::Surplus);
+        let surplus = plan.release.iter().any(|release| release.why == ReleaseReason::Surplus);
         prop_assert!(plan.create.is_empty() || !surplus, "{}", plan);
         prop_assert!(plan.create.iter().all(|new| new.size.memory.get() % (1 << 20) == 0));
     }

@@ -1,5 +1,6 @@
-//! What is tried with a text as a quantity, and with its bytes as numbers, by the fuzzer and by a test of `berth-core`:
-//! what can be read is worth what stands there, is rounded to the right side, and written so that it can be read again.
+//! The property of `quantity`, for the fuzzer and for a test of `berth-core`: a text is parsed as a quantity, and its
+//! bytes are used as numbers. A parsed quantity has the value of the text, is rounded to the right side, and survives a
+//! round trip.
 
 use berth_core::units::{declared_gib, scale_cores};
 use berth_core::{Bytes, Cores, Quantity, quantity};
@@ -11,7 +12,6 @@ const MIB: i128 = 1 << 20;
 /// Longer texts are not repeated in errors.
 const ERROR: usize = 250;
 
-/// Tries a text.
 pub fn quantity(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         reading(text);
@@ -27,8 +27,8 @@ pub fn quantity(bytes: &[u8]) {
 fn reading(text: &str) {
     match Quantity::parse(text) {
         Err(error) => {
-            let said = error.to_string();
-            assert!(said.len() < ERROR && !said.contains('\n'), "{said:?}");
+            let text = error.to_string();
+            assert!(text.len() < ERROR && !text.contains('\n'), "{text:?}");
         }
         Ok(quantity) => {
             assert_eq!(Quantity::parse(&quantity.to_string()), Ok(quantity), "{text:?} is written as {quantity}");
@@ -38,13 +38,13 @@ fn reading(text: &str) {
                 let away = nano / NANO + (nano % NANO).signum();
                 assert_eq!((up, down), (away, nano.div_euclid(NANO)), "{text:?} is {nano} nano");
             }
-            assert_eq!(Quantity::parse(&padded(text)), Ok(quantity), "{text:?} with zeros that mean nothing");
+            assert_eq!(Quantity::parse(&padded(text)), Ok(quantity), "{text:?} with insignificant zeros");
         }
     }
 }
 
-/// What a text is worth, in nano, worked out by itself: rounded away from zero as Kubernetes does, and not beyond 64 bits.
-/// None for texts with so many digits that they do not fit here.
+/// The value of a text in nano, computed independently: rounded away from zero as in Kubernetes, and limited to 64
+/// bits. `None` for texts with too many digits.
 fn worth(text: &str) -> Option<i128> {
     let (negative, [whole, fraction], suffix) = parts(text);
     let (mut worth, mut parts) = (format!("{whole}{fraction}").parse::<i128>().ok()?, 1_i128);
@@ -64,14 +64,14 @@ fn worth(text: &str) -> Option<i128> {
     Some(if negative { -rounded } else { rounded })
 }
 
-/// The same number with zeros before and behind.
+/// The same number with leading and trailing zeros.
 fn padded(text: &str) -> String {
     let (negative, [whole, fraction], suffix) = parts(text);
     let (sign, zeros) = (if negative { "-" } else { "" }, "0".repeat(45));
     format!("{sign}{zeros}{whole}.{fraction}{zeros}{suffix}")
 }
 
-/// Whether there is a minus, what stands before and behind the point, and the rest.
+/// Whether there is a minus, the digits before and after the point, and the rest.
 fn parts(text: &str) -> (bool, [&str; 2], &str) {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
@@ -84,7 +84,7 @@ fn number(bytes: &[u8]) -> i64 {
     bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))
 }
 
-/// The least number of 64 bits is none in Kubernetes.
+/// The smallest number of 64 bits is no valid quantity in Kubernetes.
 fn writing(number: i64) {
     let number = number.max(-i64::MAX);
     for text in [quantity::binary(number), quantity::decimal(number)] {

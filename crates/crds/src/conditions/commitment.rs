@@ -66,7 +66,7 @@ impl Reason {
     }
 }
 
-/// What the condition says. Its text follows from it, and nothing is ever decided by the text.
+/// The message of the condition. Its text is derived from this value, and no decision depends on the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// With [`Reason::Accepted`].
@@ -77,15 +77,16 @@ pub enum Message {
     NoLongerActive,
     /// With [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
     WaitingForPlacement,
-    /// With [`Reason::Reserving`], while the brake has stopped the plan for a spec of which nothing was said yet.
+    /// With [`Reason::Reserving`], while the disruption limit has stopped the plan for a spec that has no condition
+    /// yet.
     HeldBack,
-    /// With [`Reason::Reserving`], of a commitment that was frozen before anything was said about it.
-    Frozen,
+    /// With [`Reason::Reserving`], for a commitment that was paused before it had a condition.
+    Paused,
     /// With [`Reason::Reserving`], for cores: there is no FlavorGroupCapacity.
     WaitingForCapacityData,
     /// With [`Reason::Reserving`], for cores: the FlavorGroupCapacity has no total for cores.
     WaitingForCpuCapacityData,
-    /// Not all slots of a plan have room.
+    /// Not all slots of a plan have free capacity.
     InsufficientCapacity {
         /// Slots that have.
         placed: usize,
@@ -94,9 +95,9 @@ pub enum Message {
     },
     /// There are not enough cores.
     InsufficientCores {
-        /// What is left.
+        /// The free amount.
         available: i64,
-        /// What is asked for.
+        /// The requested amount.
         requested: i64,
     },
     /// With [`Reason::Releasing`]: a commitment that is going away may have slots in this cluster.
@@ -113,7 +114,7 @@ pub enum Message {
         /// Where it belongs.
         cluster: String,
     },
-    /// What hinders it, as others have put it.
+    /// Any other obstacle, in the words of its source.
     Other(String),
 }
 
@@ -124,7 +125,7 @@ pub const INSUFFICIENT_CAPACITY: &str = "insufficient capacity";
 pub const INSUFFICIENT_CORES: &str = "insufficient CPU cores";
 
 impl Message {
-    /// Whether a condition that was read from an object says this, whatever detail follows.
+    /// Whether a condition that was read from an object has this message, with any detail.
     pub fn is_text_of(&self, condition: &Condition) -> bool {
         let rest = condition.message.strip_prefix(&self.to_string());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
@@ -138,8 +139,8 @@ impl fmt::Display for Message {
             Self::NotYetActive => "commitment is not yet active",
             Self::NoLongerActive => "commitment is no longer active",
             Self::WaitingForPlacement => "waiting for reservation placement",
-            Self::HeldBack => "held back by the brake",
-            Self::Frozen => "commitment is frozen",
+            Self::HeldBack => "held back by the disruption limit",
+            Self::Paused => "commitment is paused",
             Self::WaitingForCapacityData => "waiting for capacity data",
             Self::WaitingForCpuCapacityData => "waiting for CPU capacity data",
             Self::NotServed => "commitment is not served",
@@ -168,9 +169,9 @@ impl From<&str> for Message {
 mod tests {
     use super::*;
 
-    /// Reasons and texts are on the wire.
+    /// Reasons and texts are part of the API.
     #[test]
-    fn document_20_section_9_1_reasons_and_messages() {
+    fn reasons_and_messages() {
         for (reason, word, message, text) in [
             (Reason::Accepted, "Accepted", Message::Reserved, "commitment successfully reserved"),
             (Reason::Planned, "Planned", Message::NotYetActive, "commitment is not yet active"),
@@ -207,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_says_a_message_with_any_detail_and_no_longer_word() {
-        let says = |text: &str| {
+    fn a_condition_reports_a_message_with_any_detail_and_no_longer_word() {
+        let reported = |text: &str| {
             let condition = crate::conditions::ready_condition(
                 crate::conditions::Status::False,
                 "Reserving",
@@ -216,14 +217,14 @@ mod tests {
                 None,
                 jiff::Timestamp::UNIX_EPOCH,
             );
-            Message::Frozen.is_text_of(&condition)
+            Message::Paused.is_text_of(&condition)
         };
-        assert!(says("commitment is frozen") && says("commitment is frozen: by hand"));
-        assert!(!says("commitment is frozen!") && !says("a commitment is frozen") && !says(""));
+        assert!(reported("commitment is paused") && reported("commitment is paused: by hand"));
+        assert!(!reported("commitment is paused!") && !reported("a commitment is paused") && !reported(""));
     }
 
     #[test]
-    fn reasons_are_the_words_of_document_10() {
+    fn reasons_are_those_that_limes_knows() {
         let words =
             ["Accepted", "Planned", "Reserving", "Rejected", "superseded", "expired", "confirmed", "DuplicateUUID"];
         for word in words {

@@ -3,7 +3,7 @@
 /// Reason: the decision found a host.
 pub const SCHEDULING_SUCCEEDED: &str = "SchedulingSucceeded";
 
-/// Reason: the run did not come to its end.
+/// Reason: the run did not complete.
 pub const PIPELINE_RUN_FAILED: &str = "PipelineRunFailed";
 
 /// Reason: no host was left.
@@ -24,5 +24,5 @@ pub const SCHEDULING_FAILED: &str = "SchedulingFailed";
 /// Action of the event when there is a host.
 pub const SCHEDULED: &str = "Scheduled";
 
-/// Action of the event when there is none.
+/// Action of the event if there is no host.
 pub const FAILED_SCHEDULING: &str = "FailedScheduling";

@@ -11,11 +11,11 @@ pub enum Reason {
     PreAllocated,
     /// Slot and failover block, `True`: the block is in force on its host.
     ReservationActive,
-    /// Slot, `False`: it lost its host and looks for another.
+    /// Slot, `False`: it lost its host and waits for another.
     PlacementRevoked,
     /// Slot, `False`: there is no host at all.
     NoHostsAvailable,
-    /// Slot, `False`: no host has room.
+    /// Slot, `False`: no host has free capacity.
     NoHostsFound,
     /// Slot, `False`: its flavor does not exist. Final for the commitment.
     FlavorNotFound,
@@ -34,7 +34,8 @@ pub enum Reason {
     /// In-flight, `Unknown`: the VM does not have its new size yet.
     #[strum(serialize = "VMSizeMismatch")]
     VmSizeMismatch,
-    /// In-flight, `Unknown`: whether the VM has its new size cannot be found out. Of ours: the reference always asks Nova.
+    /// In-flight, `Unknown`: it cannot be determined whether the VM has its new size. Only Berth has this reason,
+    /// because the reference asks Nova.
     #[strum(serialize = "VMSizeUnknown")]
     VmSizeUnknown,
 }
@@ -104,9 +105,9 @@ pub fn invalid_resource_key(key: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The table of slots and in-flight blocks; reasons and texts are on the wire.
+    /// All reasons of slots and in-flight blocks; reasons and texts are part of the API.
     #[test]
-    fn document_21_section_5_reasons_and_messages() {
+    fn reasons_and_messages() {
         for (reason, word, message, text) in [
             (Reason::MissingResourceName, "MissingResourceName", NO_RESOURCE_NAME, "reservation has no resource name"),
             (

@@ -38,7 +38,7 @@ fn the_time_moves_with_the_status() {
 }
 
 #[test]
-fn the_time_moves_with_the_reason_where_it_says_since_when() {
+fn the_time_moves_with_the_reason_where_it_reports_since_when() {
     let mut conditions = vec![waiting("A", 1)];
     assert!(set_condition_by_reason(&mut conditions, waiting("B", 2)));
     assert_eq!(since(&conditions), 2);
@@ -66,7 +66,7 @@ fn nothing_but_time_is_no_reason_to_write() {
 fn one_condition_of_a_type_is_left_and_others_stay() {
     let other = condition("Other", Status::True, "C", "", None, at(0));
     let mut conditions = vec![waiting("A", 1), other.clone(), waiting("B", 2)];
-    assert!(set_condition(&mut conditions, waiting("A", 9)), "the second one has to go");
+    assert!(set_condition(&mut conditions, waiting("A", 9)), "the second condition is removed");
     assert_eq!(conditions, [waiting("A", 1), other]);
 }
 

@@ -1,17 +1,17 @@
-//! What a FlavorGroupCapacity says about cores.
+//! The cores that a FlavorGroupCapacity reports.
 
 use berth_core::{Cores, Quantity};
 use thiserror::Error;
 
 use crate::{FlavorGroupCapacity, resources};
 
-/// What stands for a number of cores and is none.
+/// A value in place of a number of cores that is not a number.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("status.totalCapacity.cores is {0:?}, it must be a number of cores, 0 or more")]
 pub struct NoTotal(pub String);
 
-/// Cores of the empty data centre, rounded down; none when nobody has measured them yet. A total that makes no sense is
-/// an error: nothing may be concluded from it.
+/// Cores of the empty data centre, rounded down; `None` if they have not been published yet. An invalid total is an
+/// error, so that it is not used for a decision.
 pub fn total_cores(object: &FlavorGroupCapacity) -> Result<Option<Cores>, NoTotal> {
     let status = object.status.as_ref();
     let Some(text) = status.and_then(|status| status.total_capacity.get(resources::CORES)) else { return Ok(None) };
@@ -32,10 +32,10 @@ mod tests {
     }
 
     #[test]
-    fn document_20_section_13_a_total_of_zero_is_a_real_zero_and_an_absent_one_is_none() {
+    fn total_of_zero_is_a_real_zero_and_an_absent_one_is_none() {
         assert_eq!(total_cores(&FlavorGroupCapacity::default()), Ok(None));
         assert_eq!((of(None), of(Some("0"))), (Ok(None), Ok(Some(Cores::ZERO))));
-        assert_eq!(of(Some("319999m")), Ok(Some(Cores::new(319))), "U20: capacity rounds down");
+        assert_eq!(of(Some("319999m")), Ok(Some(Cores::new(319))), "capacity rounds down");
     }
 
     #[test]

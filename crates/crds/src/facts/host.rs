@@ -16,10 +16,10 @@ type Round = fn(Quantity) -> i64;
 pub fn host(cluster: &ClusterName, object: &Hypervisor) -> Host {
     let empty = HypervisorStatus::default();
     let state = object.status.as_ref().unwrap_or(&empty);
-    let mut nonsense = Nonsense::default();
-    let effective = nonsense.amounts("effectiveCapacity", &state.effective_capacity, Quantity::round_down);
-    let physical = nonsense.amounts("capacity", &state.capacity, Quantity::round_down);
-    let allocation = nonsense.amounts("allocation", &state.allocation, Quantity::round_up);
+    let mut invalid_amount = FirstInvalidAmount::default();
+    let effective = invalid_amount.amounts("effectiveCapacity", &state.effective_capacity, Quantity::round_down);
+    let physical = invalid_amount.amounts("capacity", &state.capacity, Quantity::round_down);
+    let allocation = invalid_amount.amounts("allocation", &state.allocation, Quantity::round_up);
     Host {
         cluster: cluster.clone(),
         name: object.name_any().into(),
@@ -27,7 +27,7 @@ pub fn host(cluster: &ClusterName, object: &Hypervisor) -> Host {
         capacity: if state.effective_capacity.is_empty() { physical } else { effective },
         effective_capacity: effective,
         allocation,
-        nonsense: nonsense.text,
+        invalid_amount: invalid_amount.text,
         instances: state.instances.iter().map(|vm| (vm.id.as_str().into(), vm.active)).collect(),
         traits: traits(object, state),
         aggregates: aggregates(object, state),
@@ -39,11 +39,11 @@ pub fn host(cluster: &ClusterName, object: &Hypervisor) -> Host {
 
 /// Remembers the first amount that makes no sense, in words.
 #[derive(Default)]
-struct Nonsense {
+struct FirstInvalidAmount {
     text: Option<String>,
 }
 
-impl Nonsense {
+impl FirstInvalidAmount {
     fn amounts(&mut self, field: &str, map: &BTreeMap<String, crds::Quantity>, round: Round) -> Amounts {
         Amounts {
             memory: self.amount(field, resources::MEMORY, map, round).map(Bytes::new),

@@ -9,7 +9,7 @@ use super::values::{size, status};
 use crate::conditions::ready;
 use crate::{self as crds, ReservationType};
 
-/// What the object holds, and where.
+/// The capacity of the object, and its hosts.
 pub fn reservation(cluster: &ClusterName, object: &crds::Reservation) -> Reservation {
     let status_block = object.status.as_ref();
     let ready = status_block.and_then(|status| ready(&status.conditions));

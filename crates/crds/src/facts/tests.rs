@@ -30,7 +30,7 @@ fn a_host_has_effective_capacity_else_physical_capacity() {
     let both =
         json!({"capacity": {"memory": "10Gi", "cpu": "4"}, "effectiveCapacity": {"memory": "8Gi", "cpu": "6500m"}});
     let host = host(&home(), &hypervisor(&both));
-    assert_eq!(host.capacity, Resources::new(Bytes::from_mib(8192), Cores::new(6)).into(), "U20: rounded down");
+    assert_eq!(host.capacity, Resources::new(Bytes::from_mib(8192), Cores::new(6)).into(), "rounded down");
     let physical = super::host(&home(), &hypervisor(&json!({"capacity": {"memory": "10Gi"}})));
     assert_eq!(physical.capacity, Amounts { memory: Some(Bytes::from_mib(10_240)), cpu: None });
     assert_eq!(physical.effective_capacity, Amounts::default());
@@ -50,20 +50,20 @@ fn a_host_knows_its_zone_traits_aggregates_and_vms() {
     assert_eq!(host.zone.as_str(), "az-a");
     assert_eq!(host.traits.iter().map(String::as_str).collect::<Vec<_>>(), ["CUSTOM_A", "CUSTOM_B", "HW_X"]);
     assert_eq!(host.aggregates.len(), 1);
-    assert_eq!(host.aggregates[0].metadata["filter_tenant_id"], "p", "U9: the union of both");
+    assert_eq!(host.aggregates[0].metadata["filter_tenant_id"], "p", "the union of both");
     assert_eq!(host.instances.get("vm-1"), Some(&false));
     assert_eq!(host.conditions["Ready"], ConditionStatus::True);
 }
 
 #[test]
-fn nonsense_on_a_host_is_named() {
+fn invalid_requests_on_a_host_is_named() {
     let host = host(&home(), &hypervisor(&json!({"effectiveCapacity": {"memory": "-5Gi", "cpu": "4"}})));
-    assert_eq!(host.nonsense.as_deref(), Some("status.effectiveCapacity.memory is \"-5Gi\""));
+    assert_eq!(host.invalid_amount.as_deref(), Some("status.effectiveCapacity.memory is \"-5Gi\""));
     assert_eq!(host.capacity.memory, None);
 }
 
 #[test]
-fn a_slot_reads_like_the_example_of_document_10_section_3_8() {
+fn a_slot_is_read_with_all_its_fields() {
     let object: Reservation = decode(json!({
         "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation",
         "metadata": {"name": "commitment-u-0", "labels": {"reservations.cortex.cloud/type": "committed-resource"}},
@@ -86,7 +86,7 @@ fn a_slot_reads_like_the_example_of_document_10_section_3_8() {
 }
 
 #[test]
-fn document_10_section_14_a01_odd_amounts_are_read() {
+fn odd_amounts_are_read() {
     for (amount, expected) in
         [(json!("-5Gi"), -5_368_709_120), (json!("0.5"), 1), (json!(40), 40), (json!("1e3"), 1000)]
     {

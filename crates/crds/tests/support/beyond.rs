@@ -1,4 +1,4 @@
-//! The cases of document 10 sections 14 and 15.1: what the reference takes and we do not, and what both take.
+//! Objects that the reference accepts and we reject, and objects that both accept.
 
 use serde_json::json;
 
@@ -15,59 +15,54 @@ const KNOWLEDGE: &str = "knowledge";
 const DATASOURCE: &str = "datasource";
 const HYPERVISOR: &str = "hypervisor";
 
-/// Section 14. Rows that decision U16 allows to be refused are refused by the rule that they break.
+/// Objects that the reference accepts. Some of them are rejected by a rule of ours.
 pub fn surprising() -> Vec<Case> {
     let ready = json!({ "type": "Ready", "status": "True", "reason": "Accepted", "message": "",
                         "lastTransitionTime": "2026-03-01T08:00:00Z" });
     let amount = |value| create([set("/spec/amount", value)]);
     let termination = || set("/spec/maintenance", "termination");
     vec![
-        refused("A01 negative", COMMITMENT, amount(json!("-5Gi")), "spec.amount"),
-        refused("A01 fraction", COMMITMENT, amount(json!("0.5")), "spec.amount"),
-        refused("A01 integer", COMMITMENT, amount(json!(40)), "spec.amount"),
-        refused("A01 exponent", COMMITMENT, amount(json!("1e3")), "spec.amount"),
-        refused("A02", COMMITMENT, create([set("/spec/endTime", "2026-02-01T00:00:00Z")]), "spec.endTime"),
-        refused("A03 UUID", COMMITMENT, create([set("/spec/commitmentUUID", "")]), "spec.commitmentUUID"),
-        refused("A03 group", COMMITMENT, create([set("/spec/flavorGroupName", "")]), "spec.flavorGroupName"),
-        refused("A03 zone", COMMITMENT, create([set("/spec/availabilityZone", "")]), "spec.availabilityZone"),
-        refused("A03 project", COMMITMENT, create([set("/spec/projectID", "")]), "spec.projectID"),
-        taken("A03 domain", COMMITMENT, create([set("/spec/domainID", "")])),
-        taken("A04 null", COMMITMENT, create([set("/spec/startTime", json!(null))])),
-        taken("A04 unknown key", COMMITMENT, create([set("/spec/comment", "x")])),
-        refused("A05", COMMITMENT, create([set("/spec/schedulingDomain", "ironcore")]), "spec.schedulingDomain"),
-        refused("A06", COMMITMENT, status([set("/status/conditions/1", ready)]), "status.conditions[1]"),
-        refused("A07", SLOT, create([set("/spec/type", "FailoverReservation")]), "spec.failoverReservation"),
-        refused("A08", FAILOVER, create([remove("/spec/failoverReservation")]), "spec.failoverReservation"),
-        refused("A09 quota", QUOTA, create([set("/spec/quota/hw_version_mem_v4_ram", -1)]), "hw_version_mem_v4_ram"),
-        taken("A09 domain", QUOTA, create([set("/spec/domainID", "")])),
-        taken("A10", KNOWLEDGE, create([set("/spec/recency", "soon")])),
-        taken("A11 type", DATASOURCE, create([set("/spec/type", "mysql")])),
-        taken("A11 both", DATASOURCE, create([set("/spec/prometheus", empty_prometheus())])),
-        taken("A12 maintenance", HYPERVISOR, create([set("/spec/maintenance", "")])),
+        refused("negative amount", COMMITMENT, amount(json!("-5Gi")), "spec.amount"),
+        refused("amount with a fraction", COMMITMENT, amount(json!("0.5")), "spec.amount"),
+        refused("amount as an integer", COMMITMENT, amount(json!(40)), "spec.amount"),
+        refused("amount with an exponent", COMMITMENT, amount(json!("1e3")), "spec.amount"),
+        refused("end before start", COMMITMENT, create([set("/spec/endTime", "2026-02-01T00:00:00Z")]), "spec.endTime"),
+        refused("empty UUID", COMMITMENT, create([set("/spec/commitmentUUID", "")]), "spec.commitmentUUID"),
+        refused("empty group", COMMITMENT, create([set("/spec/flavorGroupName", "")]), "spec.flavorGroupName"),
+        refused("empty zone", COMMITMENT, create([set("/spec/availabilityZone", "")]), "spec.availabilityZone"),
+        refused("empty project", COMMITMENT, create([set("/spec/projectID", "")]), "spec.projectID"),
+        taken("empty domain", COMMITMENT, create([set("/spec/domainID", "")])),
+        taken("start is null", COMMITMENT, create([set("/spec/startTime", json!(null))])),
+        taken("unknown key", COMMITMENT, create([set("/spec/comment", "x")])),
+        refused("ironcore", COMMITMENT, create([set("/spec/schedulingDomain", "ironcore")]), "spec.schedulingDomain"),
+        refused("condition twice", COMMITMENT, status([set("/status/conditions/1", ready)]), "status.conditions[1]"),
+        refused("another type", SLOT, create([set("/spec/type", "FailoverReservation")]), "spec.failoverReservation"),
+        refused("no member", FAILOVER, create([remove("/spec/failoverReservation")]), "spec.failoverReservation"),
+        refused("negative", QUOTA, create([set("/spec/quota/hw_version_mem_v4_ram", -1)]), "hw_version_mem_v4_ram"),
+        taken("quota without a domain", QUOTA, create([set("/spec/domainID", "")])),
+        taken("recency that is no duration", KNOWLEDGE, create([set("/spec/recency", "soon")])),
+        taken("datasource of another type", DATASOURCE, create([set("/spec/type", "mysql")])),
+        taken("datasource with two sources", DATASOURCE, create([set("/spec/prometheus", empty_prometheus())])),
+        taken("empty maintenance", HYPERVISOR, create([set("/spec/maintenance", "")])),
+        taken("trait twice", HYPERVISOR, create([set("/spec/groups/2", json!({"trait": {"name": "CUSTOM_MEM_V4"}}))])),
+        taken("overcommit of 1", HYPERVISOR, create([set("/spec/overcommit/cpu", 1)])),
+        taken("no spec", HYPERVISOR, create([remove("/spec")])),
+        taken("negative cell", HYPERVISOR, status([set("/status/cells/0/cellID", -1)])),
         taken(
-            "A12 trait twice",
-            HYPERVISOR,
-            create([set("/spec/groups/2", json!({"trait": {"name": "CUSTOM_MEM_V4"}}))]),
-        ),
-        taken("A12 overcommit", HYPERVISOR, create([set("/spec/overcommit/cpu", 1)])),
-        taken("A12 no spec", HYPERVISOR, create([remove("/spec")])),
-        taken("A12 cell", HYPERVISOR, status([set("/status/cells/0/cellID", -1)])),
-        taken(
-            "A13 to ha",
+            "from termination to ha",
             HYPERVISOR,
             update([termination()], [set("/spec/maintenance", "ha"), set("/spec/version", "1900.0")]),
         ),
-        taken("A13 no change", HYPERVISOR, update([termination()], [])),
+        taken("termination without a change", HYPERVISOR, update([termination()], [])),
     ]
 }
 
-/// What a writer built on the reference's types emits for the source that it does not use.
+/// The empty member that a writer with the reference's types emits for the unused source.
 fn empty_prometheus() -> serde_json::Value {
     json!({ "query": "", "alias": "", "type": "", "secretRef": {} })
 }
 
-/// Section 15.1: objects that break a rule; first those of the document, then one for every rule or part of a rule that
-/// the document has none for.
+/// Objects that violate a rule: at least one for every rule and every part of a rule.
 pub fn counter_examples() -> Vec<Case> {
     [commitments(), reservations(), slots(), capacities(), quotas()].concat()
 }

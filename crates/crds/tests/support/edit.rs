@@ -1,25 +1,23 @@
-//! Changes to an object, as data.
+//! Edits of an object, as data.
 
 use serde_json::Value;
 
-/// One change at a place in an object, given as a JSON pointer.
+/// One edit at a place in an object, given as a JSON pointer.
 #[derive(Clone, Debug)]
 pub struct Edit {
     pointer: &'static str,
     value: Option<Value>,
 }
 
-/// Puts a value in a place that may be new.
+/// Sets the value at a place that may be new.
 pub fn set(pointer: &'static str, value: impl Into<Value>) -> Edit {
     Edit { pointer, value: Some(value.into()) }
 }
 
-/// Takes a value away.
 pub fn remove(pointer: &'static str) -> Edit {
     Edit { pointer, value: None }
 }
 
-/// The object with all changes made.
 pub fn edited(mut object: Value, edits: &[Edit]) -> Value {
     for edit in edits {
         let (parent, key) = edit.pointer.rsplit_once('/').unwrap();

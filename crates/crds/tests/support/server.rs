@@ -28,7 +28,7 @@ impl Server {
         server
     }
 
-    /// Installs CRDs, or replaces them, and waits until every kind is served. A changed schema comes into force a moment
+    /// Installs CRDs, or replaces them, and waits until every kind is served. A changed schema takes effect a moment
     /// later.
     pub async fn apply(&self, crds: Vec<CustomResourceDefinition>) {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
@@ -57,12 +57,10 @@ impl Server {
         Api::all_with(self.client.clone(), &resource)
     }
 
-    /// Creates an object.
     pub async fn create(&self, object: &Value) -> Result<DynamicObject, kube::Error> {
         self.api(object).create(&PostParams::default(), &dynamic(object)).await
     }
 
-    /// Replaces an object that was read before.
     pub async fn replace(&self, object: &Value) -> Result<DynamicObject, kube::Error> {
         self.api(object).replace(&name(object), &PostParams::default(), &dynamic(object)).await
     }
@@ -72,17 +70,15 @@ impl Server {
         self.api(object).replace_status(&name(object), &PostParams::default(), &dynamic(object)).await
     }
 
-    /// Merges a change into an object.
     pub async fn patch(&self, object: &Value, change: Value) -> Result<DynamicObject, kube::Error> {
         self.api(object).patch(&name(object), &PatchParams::default(), &Patch::Merge(change)).await
     }
 
-    /// Merges a change into the status of an object.
+    /// Merges a patch into the status of an object.
     pub async fn patch_status(&self, object: &Value, change: Value) -> Result<DynamicObject, kube::Error> {
         self.api(object).patch_status(&name(object), &PatchParams::default(), &Patch::Merge(change)).await
     }
 
-    /// Deletes an object if it is there.
     pub async fn delete(&self, object: &Value) -> Result<(), kube::Error> {
         match self.api(object).delete(&name(object), &DeleteParams::default()).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
@@ -90,13 +86,12 @@ impl Server {
         }
     }
 
-    /// True if the object is there.
+    /// Whether the object exists.
     pub async fn has(&self, object: &Value) -> bool {
         self.api(object).get_opt(&name(object)).await.unwrap().is_some()
     }
 }
 
-/// The name of an object.
 pub fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap().to_owned()
 }

@@ -1,24 +1,21 @@
-//! What is tried with the content of the Knowledge object, by the fuzzer and by a test of `berth-crds`: the flavor groups that
-//! can be read are sorted and complete, each is there once, and slots can be planned with them; what cannot be read is said
-//! in a line.
+//! The property of `flavor_groups`, for the fuzzer and for a test of `berth-crds`: parsed flavor groups of the
+//! Knowledge object are sorted, complete and unique, and slots can be planned with them; a parse error is one line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_core::flavor::{Flavor, FlavorGroup, FlavorGroups, Ratio};
-use berth_core::planner::{PlanError, SlotPlan, Target, World, plan};
+use berth_core::planner::{PlanError, PlannerInput, SlotPlan, Target, plan};
 use berth_core::{Bytes, HostName, Resources};
 use berth_crds::flavor_group::FlavorGroupFeatures;
 use serde_json::Value;
 
-/// Longest line about a group.
 const LINE: usize = 500;
 
-/// Groups that are tried, so that a long list takes no long time.
+/// The maximum of tested groups, so that a long list does not take long.
 const GROUPS: usize = 8;
 
 const SLOTS: u64 = 500;
 
-/// Tries a content.
 pub fn flavor_groups(raw: &[u8]) {
     let Ok(raw) = serde_json::from_slice::<Value>(raw) else { return };
     match FlavorGroups::parse(&raw) {
@@ -54,22 +51,21 @@ fn good(group: &FlavorGroup, groups: &FlavorGroups) {
     }
     let memory = group.smallest().map_or(Bytes::MIB, |flavor| flavor.size().memory);
     for wanted in [Bytes::MIB, memory + Bytes::MIB, Bytes::from_mib(1 << 24)] {
-        // The largest number is no whole MiB.
+        // The largest number is not a multiple of a MiB.
         planned(group, groups, wanted.min(Bytes::from_mib(1 << 40)));
     }
 }
 
-/// As they are written: in bytes, the largest are all the same.
+/// In the unit of the data, bytes: the largest values are all equal.
 fn rank(flavor: &Flavor) -> (u64, u32) {
     (flavor.memory_mib, flavor.vcpus)
 }
 
-/// By a look at each of them.
 fn largest(group: &FlavorGroup, memory: Bytes) -> Option<(u64, u32)> {
     group.flavors.iter().filter(|flavor| flavor.size().memory <= memory).map(rank).max()
 }
 
-/// New slots are exactly what is wanted, each of a flavor of the group and not larger than it.
+/// New slots have exactly the wanted size, each of a flavor of the group and not larger than it.
 fn planned(group: &FlavorGroup, groups: &FlavorGroups, memory: Bytes) {
     match plan(&target(group, memory), &world(groups)) {
         Ok(SlotPlan { create, .. }) => {
@@ -82,7 +78,7 @@ fn planned(group: &FlavorGroup, groups: &FlavorGroups, memory: Bytes) {
         }
         Err(PlanError::SlotLimit { count, limit }) => assert!(count > limit && limit == SLOTS),
         Err(PlanError::GroupWithoutFlavors(name)) => assert!(name == group.name && group.flavors.is_empty()),
-        Err(PlanError::GroupNotFound { group, .. }) => panic!("{group} is there"),
+        Err(PlanError::GroupNotFound { group, .. }) => panic!("{group} is missing"),
     }
 }
 
@@ -101,12 +97,12 @@ fn target(group: &FlavorGroup, memory: Bytes) -> Target {
     }
 }
 
-fn world(groups: &FlavorGroups) -> World<'_> {
-    static NO_ROOM: BTreeMap<HostName, Resources> = BTreeMap::new();
-    World { groups, slots: &[], room: &NO_ROOM, taken: &|_| false, max_new_slots: Some(SLOTS) }
+fn world(groups: &FlavorGroups) -> PlannerInput<'_> {
+    static NO_CAPACITY: BTreeMap<HostName, Resources> = BTreeMap::new();
+    PlannerInput { groups, slots: &[], free_capacity: &NO_CAPACITY, taken: &|_| false, max_new_slots: Some(SLOTS) }
 }
 
-/// What is read as it is written says the same to the domain when it is written again.
+/// Groups that are written and parsed again are equal for the domain.
 fn written_again(raw: &Value, groups: &FlavorGroups) {
     let Ok(features) = FlavorGroupFeatures::from_raw(Some(raw)) else { return };
     let written = serde_json::to_value(&features).unwrap_or_else(|error| panic!("{error}"));

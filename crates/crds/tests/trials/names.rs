@@ -1,13 +1,12 @@
-//! What is tried with texts as parts of names, by the fuzzer and by a test of `berth-crds`: lines that stand for a UUID, a
-//! group, a zone. What is made of them is a name that the API server takes, and is read as what it was made from.
+//! The property of `names`, for the fuzzer and for a test of `berth-crds`: the lines of the input are used as UUID,
+//! group and zone. Every derived name is accepted by the API server, and parsed back into its parts.
 
 use berth_core::{SlotName, slot};
 use berth_crds::names;
 
-/// Longest name that the API server takes, in bytes.
+/// The longest name that the API server accepts, in bytes.
 const NAME: usize = 253;
 
-/// Tries the lines of a text.
 pub fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.split('\n');
@@ -21,21 +20,21 @@ pub fn names(bytes: &[u8]) {
     histories(one);
 }
 
-/// The name of a slot tells its number.
+/// The name of a slot contains its number.
 fn slots(uuid: &str, number: u64) {
     let commitment = names::commitment(uuid);
     let name = SlotName::from(names::slot(&commitment, number));
     let prefix = format!("{commitment}-");
     assert_eq!(slot::number(&name, &prefix), Some(number), "{name}");
     assert_eq!(slot::number(&commitment.as_str().into(), &prefix), None);
-    // Such are the UUIDs that slots are planned for.
+    // Slots are planned only for UUIDs of this form.
     let plain = uuid.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if plain && (6..=40).contains(&uuid.len()) {
         assert!(is_name(name.as_str()), "{name}");
     }
 }
 
-/// What is read as a number has the digits of that number, however many zeros stand before them.
+/// A parsed number has the digits of the name, without leading zeros.
 fn slot_numbers(name: &str, prefix: &str) {
     for name in [name.to_owned(), format!("{prefix}{name}")] {
         if let Some(number) = slot::number(&name.as_str().into(), prefix) {
@@ -45,7 +44,7 @@ fn slot_numbers(name: &str, prefix: &str) {
     }
 }
 
-/// Two commitments have one name exactly when only the case of their UUIDs differs.
+/// Two commitments have the same name exactly when their UUIDs differ only in case.
 fn commitments(one: &str, other: &str) {
     assert_eq!(names::commitment(one) == names::commitment(other), one.eq_ignore_ascii_case(other));
     assert_eq!(names::commitment(&one.to_ascii_uppercase()), names::commitment(one));
@@ -73,7 +72,7 @@ fn histories(resource: &str) {
     assert_eq!(names::history(resource), good.then_some(plain));
 }
 
-/// Whether the API server takes it as the name of an object: RFC 1123, as its documentation has it.
+/// Whether the API server accepts it as the name of an object, according to RFC 1123.
 fn is_name(name: &str) -> bool {
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let labels = name.split('.').map(str::as_bytes);

@@ -1,13 +1,13 @@
-//! How one request and one summary look in each microversion. What is the same in all requests of an answer is written
-//! once.
+//! The format of a request and of a summary in each microversion. The common parts of all requests of a response are
+//! rendered once.
 
 use std::ops::Range;
 
-use super::plan::{Part, Plan};
+use super::plan::{CandidatesPlan, Part};
 use crate::model::{Number, Record, Slot, Tree, capacity};
 use crate::{Model, Version, json};
 
-/// What is the same in a whole answer.
+/// The parts that are the same in the whole response.
 #[derive(Debug, Default)]
 pub struct Form {
     version: Version,
@@ -17,7 +17,7 @@ pub struct Form {
     groups: Vec<Mapping>,
 }
 
-/// What a level takes.
+/// The amount that a level takes.
 #[derive(Debug)]
 struct Taken {
     resources: Vec<(Number, u64)>,
@@ -35,7 +35,7 @@ struct Mapping {
 
 impl Form {
     /// The form of the answer to a question.
-    pub fn new(plan: &Plan<'_>) -> Self {
+    pub fn new(plan: &CandidatesPlan<'_>) -> Self {
         let groups = plan.groups.iter().enumerate().map(|(group, part)| Mapping::new(plan, group, part)).collect();
         let model = plan.model;
         let taken = |resources: &Vec<_>| Taken {
@@ -96,7 +96,7 @@ impl Form {
 }
 
 impl Mapping {
-    fn new(plan: &Plan<'_>, group: usize, part: &Part) -> Self {
+    fn new(plan: &CandidatesPlan<'_>, group: usize, part: &Part) -> Self {
         let text = text(|out| {
             if group > 0 {
                 out.push(b',');
@@ -124,9 +124,8 @@ pub struct Requests<'w> {
     model: &'w Model,
     /// The providers of the request that was written last, by level, and within a group by age.
     chosen: Vec<(Slot, &'w Record)>,
-    /// Levels with resources, by provider.
     by_provider: Vec<usize>,
-    /// A request with one provider, cut where its UUID stands: such requests differ in nothing else.
+    /// A request with one provider, split at its UUID: such requests differ in nothing else.
     alone: Option<Vec<String>>,
 }
 
@@ -142,7 +141,6 @@ impl<'w> Requests<'w> {
         self.by_provider.iter().map(|level| self.chosen[*level])
     }
 
-    /// Appends a request.
     pub fn write(&mut self, out: &mut Vec<u8>, slots: &[Slot]) {
         let one = slots.first().filter(|first| slots.iter().all(|slot| slot == *first)).copied();
         let one = one.and_then(|slot| Some((slot, self.model.record(slot)?)));
@@ -163,7 +161,7 @@ impl<'w> Requests<'w> {
         }
     }
 
-    /// What is between the UUIDs of a request with one provider; `None` if the same text stands elsewhere in it.
+    /// The texts between the UUIDs of a request with one provider; `None` if a UUID also occurs elsewhere in it.
     fn parts(&self, request: &[u8], record: &Record) -> Option<Vec<String>> {
         let parts: Vec<String> = String::from_utf8_lossy(request).split(record.quoted()).map(str::to_owned).collect();
         let mappings = if self.form.version.has(Version::MAPPINGS) { self.form.groups.len() } else { 0 };
@@ -230,7 +228,7 @@ fn write_alone(out: &mut Vec<u8>, parts: &[String], record: &Record) {
 }
 
 impl Form {
-    /// What one provider gives to these levels together.
+    /// The amounts that one provider gives to these levels together.
     fn taken(&self, model: &Model, out: &mut Vec<u8>, levels: &[usize]) {
         if !self.overlaps || levels.len() == 1 {
             return json::joined(out, levels, |out, level| json::raw(out, &self.levels[*level].text));

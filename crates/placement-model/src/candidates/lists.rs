@@ -1,6 +1,6 @@
-//! Which providers can be chosen at each level of a plan, at one anchor. It decides nothing about combinations of them.
+//! Which providers can be chosen at each level of a plan, at one anchor.
 
-use super::plan::{Level, Plan};
+use super::plan::{CandidatesPlan, Level};
 use crate::model::{Record, Slot, Tree};
 
 /// A provider that can be chosen at a level.
@@ -13,7 +13,7 @@ pub struct Choice<'m> {
 }
 
 /// Fills a list for each level, in the order of creation. `false`: nothing can be chosen at one of them.
-pub fn fill<'m>(plan: &Plan<'m>, tree: &Tree, lists: &mut [Vec<Choice<'m>>]) -> bool {
+pub fn fill<'m>(plan: &CandidatesPlan<'m>, tree: &Tree, lists: &mut [Vec<Choice<'m>>]) -> bool {
     let Some(anchor) = tree.find(tree.root).and_then(|slot| plan.model.record(slot)) else { return false };
     if !plan.allows(anchor) {
         return false;
@@ -25,7 +25,7 @@ pub fn fill<'m>(plan: &Plan<'m>, tree: &Tree, lists: &mut [Vec<Choice<'m>>]) -> 
     })
 }
 
-fn fill_level<'m>(plan: &Plan<'m>, level: &Level, tree: &Tree, anchor: &Record, list: &mut Vec<Choice<'m>>) {
+fn fill_level<'m>(plan: &CandidatesPlan<'m>, level: &Level, tree: &Tree, anchor: &Record, list: &mut Vec<Choice<'m>>) {
     let group = &plan.groups[level.group];
     let is_unsuffixed = group.is_unsuffixed();
     if is_unsuffixed && group.is_refused(anchor) {
@@ -53,7 +53,7 @@ fn fill_level<'m>(plan: &Plan<'m>, level: &Level, tree: &Tree, anchor: &Record, 
 }
 
 /// Sharing providers that have an aggregate in common with a member of the tree.
-fn shared(plan: &Plan<'_>, level: &Level, tree: &Tree) -> impl Iterator<Item = Slot> {
+fn shared(plan: &CandidatesPlan<'_>, level: &Level, tree: &Tree) -> impl Iterator<Item = Slot> {
     let records = tree.members.iter().filter_map(|member| plan.model.record(member.1));
     let aggregates = records.flat_map(|record| record.aggregates.iter().copied());
     aggregates.flat_map(|aggregate| {

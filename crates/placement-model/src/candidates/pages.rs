@@ -1,5 +1,5 @@
-//! An answer about candidates in pieces, each made when somebody takes it: however long an answer is, and however slowly it is
-//! read, it occupies the numbers of its providers and one piece.
+//! An answer about candidates in pages, each made when it is taken, so that a slow reader holds the numbers of
+//! providers and one page.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use super::{Answer, NoCandidates};
 use crate::Model;
 use crate::question::{CandidatesQuestion, GenerationOptions};
 
-/// Bytes of a piece, unless somebody says otherwise; the last request or tree in it may exceed them.
+/// Bytes of a page, unless set otherwise; the last request or tree in it may exceed them.
 const PIECE: usize = 48 * 1024;
-/// What a request or a tree usually takes at most.
+/// The usual maximum size of a request or a tree.
 const EXCESS: usize = 2048;
 
-/// What is searched through within a few milliseconds.
+/// So many combinations are searched within a few milliseconds.
 const FEW_COMBINATIONS: usize = 10_000;
 const FEW_PROVIDERS: usize = 100_000;
 
@@ -25,7 +25,6 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Searches; nothing is written yet.
     pub fn new(
         model: Arc<Model>,
         question: &CandidatesQuestion,
@@ -35,8 +34,8 @@ impl Pages {
         Ok(Self { model, answer, piece: PIECE })
     }
 
-    /// The same if it is found at once, without many combinations; `None`: it has to be searched for longer, which should keep
-    /// nobody else from being answered.
+    /// The same if it is found at once, without many combinations; `None` if the search would take so long that it
+    /// delays other requests.
     pub fn at_once(
         model: &Arc<Model>,
         question: &CandidatesQuestion,
@@ -60,7 +59,6 @@ impl Pages {
         Self { piece: bytes.max(1), ..self }
     }
 
-    /// Whether there are no more pieces.
     pub fn is_whole(&self) -> bool {
         self.answer.is_whole()
     }

@@ -1,30 +1,31 @@
-//! A question about candidates with numbers instead of names, cut into *levels*: one choice of a provider each. It decides
-//! what is refused, what is empty before anything is searched, and what a provider must be like at a level.
+//! A question about candidates with numbers instead of names, divided into *levels* of one choice of a provider each.
 //!
-//! The unsuffixed group has a level for each class, because each may come from another provider; a suffixed group has one.
+//! The unsuffixed group has a level for each class, because each may come from another provider; a suffixed group has
+//! one level.
 
 use crate::model::{Number, Record, Slot, Tree};
 use crate::names::SHARES;
 use crate::question::{CandidatesQuestion, Group, RootTraits};
 use crate::{Model, ProviderId, Refusal, TraitName, Version, resolve};
 
-/// What became of a question.
-pub enum Planned<'m> {
-    /// It can be searched.
-    Whole(Plan<'m>),
+/// The result of planning a query.
+pub enum PlannedGroups<'m> {
+    Whole(CandidatesPlan<'m>),
     /// Something does not exist. It is reported if each of the groups `before` it has a request.
-    Fault { before: usize, refusal: Refusal },
-    /// Nothing can satisfy it.
+    Fault {
+        before: usize,
+        refusal: Refusal,
+    },
     Nothing,
 }
 
 /// A question about candidates.
 #[derive(Debug)]
-pub struct Plan<'m> {
+pub struct CandidatesPlan<'m> {
     pub model: &'m Model,
     pub groups: Vec<Part>,
     pub levels: Vec<Level>,
-    /// What anchors must and must not have.
+    /// The required and forbidden traits of anchors.
     root: Option<(Vec<Vec<Number>>, Vec<Number>)>,
     /// No two suffixed groups may share a provider.
     pub isolate: bool,
@@ -46,16 +47,14 @@ pub struct Part {
     forbidden: Vec<Number>,
     pub member_of: Vec<Vec<Number>>,
     forbidden_aggregates: Vec<Number>,
-    /// The root of the tree that everything is to come from.
+    /// The root of the only tree in which candidates may be.
     pub tree: Option<ProviderId>,
 }
 
 /// The choice of one provider.
 #[derive(Debug)]
 pub struct Level {
-    /// Whose group.
     pub group: usize,
-    /// What is taken from the provider.
     pub resources: Vec<(Number, u64)>,
     /// Whether it is the last of its group.
     pub is_last: bool,
@@ -64,42 +63,45 @@ pub struct Level {
 }
 
 impl Level {
-    /// Whether a provider has room for what is taken.
+    /// Whether a provider has free capacity for the amounts of this level.
     fn fits(&self, record: &Record) -> bool {
         self.resources.iter().all(|(class, amount)| record.fits(*class, *amount))
     }
 }
 
-impl<'m> Plan<'m> {
-    /// Takes a whole question.
-    pub fn of_question(model: &'m Model, question: &CandidatesQuestion) -> Result<Planned<'m>, Refusal> {
+impl<'m> CandidatesPlan<'m> {
+    pub fn of_question(model: &'m Model, question: &CandidatesQuestion) -> Result<PlannedGroups<'m>, Refusal> {
         let mut plan = Self::empty(model, question)?;
         let mut is_nothing = false;
         for (place, (suffix, group)) in question.groups.iter().enumerate() {
             match Part::new(model, suffix, group) {
                 Ok(Some(part)) => plan.groups.push(part),
                 Ok(None) => is_nothing = true,
-                // A root that nobody has ends the evaluation before any group is looked at.
-                Err(_) if !plan.has_anchor() => return Ok(Planned::Nothing),
-                Err(refusal) => return Ok(Planned::Fault { before: place, refusal }),
+                // A root that no provider has ends the evaluation before any group is evaluated.
+                Err(_) if !plan.has_anchor() => return Ok(PlannedGroups::Nothing),
+                Err(refusal) => return Ok(PlannedGroups::Fault { before: place, refusal }),
             }
         }
         if is_nothing {
-            return Ok(Planned::Nothing);
+            return Ok(PlannedGroups::Nothing);
         }
         plan.set_levels();
         plan.set_subtrees(question);
-        Ok(Planned::Whole(plan))
+        Ok(PlannedGroups::Whole(plan))
     }
 
     /// Takes one group of a question, for whether it alone has a request.
-    pub fn of_one_group(model: &'m Model, question: &CandidatesQuestion, place: usize) -> Result<Planned<'m>, Refusal> {
+    pub fn of_one_group(
+        model: &'m Model,
+        question: &CandidatesQuestion,
+        place: usize,
+    ) -> Result<PlannedGroups<'m>, Refusal> {
         let mut plan = Self { isolate: false, one_per_tree: false, ..Self::empty(model, question)? };
-        let Some((suffix, group)) = question.groups.get(place) else { return Ok(Planned::Nothing) };
-        let Some(part) = Part::new(model, suffix, group)? else { return Ok(Planned::Nothing) };
+        let Some((suffix, group)) = question.groups.get(place) else { return Ok(PlannedGroups::Nothing) };
+        let Some(part) = Part::new(model, suffix, group)? else { return Ok(PlannedGroups::Nothing) };
         plan.groups.push(part);
         plan.set_levels();
-        Ok(Planned::Whole(plan))
+        Ok(PlannedGroups::Whole(plan))
     }
 
     fn empty(model: &'m Model, question: &CandidatesQuestion) -> Result<Self, Refusal> {
@@ -156,8 +158,8 @@ impl<'m> Plan<'m> {
         pairs
     }
 
-    /// Whether a provider that is alone in its tree has one request or none, which [`Self::suits_alone`] tells: nobody shares
-    /// anything with it, no two groups have to differ, and no two levels take from the same inventory.
+    /// Whether a provider that is alone in its tree has at most one request, which [`Self::suits_alone`] finds: no
+    /// provider shares anything with it, no two groups have to differ, and no two levels take from the same inventory.
     pub fn is_simple(&self) -> bool {
         let suffixed = self.groups.iter().filter(|group| !group.is_unsuffixed()).count();
         let may_be_one = !self.isolate || suffixed < 2;
@@ -175,7 +177,6 @@ impl<'m> Plan<'m> {
             })
     }
 
-    /// Whether requests may have this anchor.
     pub fn allows(&self, anchor: &Record) -> bool {
         let is_good = |(required, forbidden): &(Vec<Vec<Number>>, Vec<Number>)| {
             required.iter().all(|any| anchor.has_trait(any)) && !anchor.has_trait(forbidden)
@@ -188,7 +189,6 @@ impl<'m> Plan<'m> {
         self.root.is_none() || self.model.trees().values().filter_map(anchor).any(|anchor| self.allows(anchor))
     }
 
-    /// Required sets of anchors.
     pub fn required_of_root(&self) -> &[Vec<Number>] {
         self.root.as_ref().map_or(&[], |root| &root.0)
     }
@@ -201,7 +201,7 @@ fn root(model: &Model, traits: &RootTraits) -> Result<(Vec<Vec<Number>>, Vec<Num
 }
 
 impl Part {
-    /// In the order of section 12.3: classes, aggregates, traits, tree, amounts. `None`: no provider can satisfy it.
+    /// In this order: classes, aggregates, traits, tree, amounts. `None`: no provider can satisfy it.
     fn new(model: &Model, suffix: &str, group: &Group) -> Result<Option<Self>, Refusal> {
         let resources = resolve::resources(model, group)?;
         let member_of = resolve::member_of(model, group);
@@ -278,7 +278,6 @@ impl Part {
         self.required.iter().take(64).enumerate().map(met).fold(0, |all, one| all | one)
     }
 
-    /// What [`Self::met`] is when all are met.
     pub fn all_met(&self) -> u64 {
         (0..self.required.len().min(64)).fold(0, |all, place| all | 1 << place)
     }

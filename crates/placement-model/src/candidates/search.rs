@@ -1,12 +1,11 @@
-//! Goes through anchors and collects requests, each once, up to a number. It decides in which order they are generated
-//! and when it was enough.
+//! Walks through the anchors and collects requests, each once, up to a limit.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 
 use fastrand::Rng;
 
-use super::plan::Plan;
+use super::plan::CandidatesPlan;
 use super::walk::Walk;
 use crate::ProviderId;
 use crate::model::{Number, Slot, Tree};
@@ -15,7 +14,6 @@ use crate::question::GenerationOptions;
 /// Requests, as the slots that were chosen for them.
 #[derive(Debug, Default)]
 pub struct Requests<'m> {
-    /// How many.
     pub count: usize,
     /// For each request the slot of each level.
     pub chosen: Vec<Slot>,
@@ -27,8 +25,7 @@ pub struct Requests<'m> {
     repeatable: BTreeSet<Vec<Slot>>,
 }
 
-/// At most `most` requests.
-pub fn requests<'m>(plan: &Plan<'m>, most: usize, options: &GenerationOptions) -> Requests<'m> {
+pub fn requests<'m>(plan: &CandidatesPlan<'m>, most: usize, options: &GenerationOptions) -> Requests<'m> {
     let mut requests = Requests::default();
     let mut budget = options.most_combinations;
     if most > 0 {
@@ -43,7 +40,7 @@ pub fn requests<'m>(plan: &Plan<'m>, most: usize, options: &GenerationOptions) -
 }
 
 fn depth_first<'m>(
-    plan: &Plan<'m>,
+    plan: &CandidatesPlan<'m>,
     most: usize,
     options: &GenerationOptions,
     budget: &mut usize,
@@ -74,7 +71,7 @@ fn depth_first<'m>(
 }
 
 fn breadth_first<'m>(
-    plan: &Plan<'m>,
+    plan: &CandidatesPlan<'m>,
     most: usize,
     options: &GenerationOptions,
     budget: &mut usize,
@@ -106,7 +103,7 @@ fn breadth_first<'m>(
 
 impl<'m> Requests<'m> {
     /// The request of a tree that has only one provider, if there is one. `false`: it has more. Only for simple plans.
-    fn take_alone(&mut self, plan: &Plan<'m>, tree: &'m Tree, budget: &mut usize) -> bool {
+    fn take_alone(&mut self, plan: &CandidatesPlan<'m>, tree: &'m Tree, budget: &mut usize) -> bool {
         let [(_, slot)] = *tree.members else { return false };
         if plan.model.record(slot).is_some_and(|record| plan.suits_alone(record)) {
             *budget -= 1;
@@ -129,11 +126,11 @@ impl<'m> Requests<'m> {
     }
 }
 
-// The anchors at which requests are looked for, in their order. It decides which part of a question
+// The anchors at which requests are searched, in their order. It decides which part of a question
 // leaves the fewest of them; all that it leaves out cannot have a request.
 
 /// Trees whose roots can be anchors. Lazy where the order allows it, because a limit often needs only the first.
-pub fn anchors<'m>(plan: &Plan<'m>, shuffle: Option<u64>) -> Box<dyn Iterator<Item = &'m Tree> + 'm> {
+pub fn anchors<'m>(plan: &CandidatesPlan<'m>, shuffle: Option<u64>) -> Box<dyn Iterator<Item = &'m Tree> + 'm> {
     let trees = plan.model.trees();
     let few = fewest(plan).map(|slots| roots(plan, &slots));
     let ordered: Box<dyn Iterator<Item = &'m Tree> + 'm> = match few {
@@ -146,11 +143,11 @@ pub fn anchors<'m>(plan: &Plan<'m>, shuffle: Option<u64>) -> Box<dyn Iterator<It
     }
 }
 
-/// Providers, in lists that the model or somebody else has.
+/// Providers, in lists of the model or of the caller.
 type Lists<'m> = Vec<Cow<'m, [Slot]>>;
 
 /// The shortest list of providers of which every request must have one, if it is much shorter than all.
-fn fewest(plan: &Plan<'_>) -> Option<Vec<Slot>> {
+fn fewest(plan: &CandidatesPlan<'_>) -> Option<Vec<Slot>> {
     let (mut best, mut bound) = (None, plan.model.trees().len() / 4);
     for lists in necessary(plan) {
         if let Some(cost) = cost(plan, &lists, bound) {
@@ -162,7 +159,7 @@ fn fewest(plan: &Plan<'_>) -> Option<Vec<Slot>> {
 }
 
 /// Providers of which every request must have one: of each class, of each set of traits or aggregates, of each tree.
-fn necessary<'m>(plan: &Plan<'m>) -> Vec<Lists<'m>> {
+fn necessary<'m>(plan: &CandidatesPlan<'m>) -> Vec<Lists<'m>> {
     let model = plan.model;
     let of_class = |class: Number| vec![Cow::Borrowed(model.class_register().holders(class))];
     let of_traits = |set: &Vec<Number>| -> Lists<'m> {
@@ -182,8 +179,8 @@ fn necessary<'m>(plan: &Plan<'m>) -> Vec<Lists<'m>> {
     all
 }
 
-/// How many providers must be looked at to find the anchors of these; `None`: at least `bound`.
-fn cost(plan: &Plan<'_>, lists: &Lists<'_>, bound: usize) -> Option<usize> {
+/// How many providers must be read to find the anchors of these; `None`: at least `bound`.
+fn cost(plan: &CandidatesPlan<'_>, lists: &Lists<'_>, bound: usize) -> Option<usize> {
     let mut cost: usize = lists.iter().map(|list| list.len()).sum();
     if cost >= bound {
         return None;
@@ -198,7 +195,7 @@ fn cost(plan: &Plan<'_>, lists: &Lists<'_>, bound: usize) -> Option<usize> {
 }
 
 /// Their roots and, of sharing ones, their anchors, in the order of creation.
-fn roots(plan: &Plan<'_>, slots: &[Slot]) -> Vec<ProviderId> {
+fn roots(plan: &CandidatesPlan<'_>, slots: &[Slot]) -> Vec<ProviderId> {
     let mut roots = Vec::with_capacity(slots.len());
     for record in slots.iter().filter_map(|slot| plan.model.record(*slot)) {
         roots.push(record.root);

@@ -1,9 +1,8 @@
-//! The choices at one anchor, one after the other, in the order of levels and of creation. It decides which combinations
-//! satisfy all groups together (`merge` of document 51 section 12.3), and leaves a combination at the first level that rules
-//! it out.
+//! Walks through the choices at one anchor, in the order of levels and of creation, and leaves a combination at the
+//! first level that rules it out.
 
 use super::lists::{self, Choice};
-use super::plan::{Level, Plan};
+use super::plan::{CandidatesPlan, Level};
 use crate::ProviderId;
 use crate::model::{Number, Slot, Tree};
 
@@ -12,12 +11,12 @@ use crate::model::{Number, Slot, Tree};
 pub struct Walk<'m> {
     pub tree: &'m Tree,
     lists: Vec<Vec<Choice<'m>>>,
-    /// What can still be met from a level on, by level.
+    /// The requirements that later levels can still meet, by level.
     ahead: Vec<u64>,
     path: Vec<Step<'m>>,
     /// The place in its list that is tried next, by level; one more than `path`.
     next: Vec<usize>,
-    /// What is taken so far of a class of a provider; the last entry counts.
+    /// The amounts taken so far of a class of a provider; the last entry counts.
     taken: Vec<(Slot, Number, u64)>,
 }
 
@@ -25,15 +24,14 @@ pub struct Walk<'m> {
 #[derive(Debug, Clone, Copy)]
 struct Step<'m> {
     choice: Choice<'m>,
-    /// What the group has met up to here.
+    /// The requirements that the group has met so far.
     met: u64,
-    /// How much was in `taken` before.
     taken: usize,
 }
 
 impl<'m> Walk<'m> {
     /// A walk without an anchor, to be [started](Self::start).
-    pub fn new(plan: &Plan<'m>, tree: &'m Tree) -> Self {
+    pub fn new(plan: &CandidatesPlan<'m>, tree: &'m Tree) -> Self {
         Self {
             tree,
             lists: vec![Vec::new(); plan.levels.len()],
@@ -44,18 +42,18 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// Begins anew at an anchor. `false`: there is nothing to walk.
-    pub fn start(&mut self, plan: &Plan<'m>, tree: &'m Tree) -> bool {
+    /// Restarts at an anchor. `false` if there is nothing to walk.
+    pub fn start(&mut self, plan: &CandidatesPlan<'m>, tree: &'m Tree) -> bool {
         self.tree = tree;
         self.path.clear();
         self.next.clear();
         self.next.push(0);
         self.taken.clear();
-        lists::fill(plan, tree, &mut self.lists) && self.look_ahead(plan)
+        lists::fill(plan, tree, &mut self.lists) && self.check_ahead(plan)
     }
 
     /// `false`: a group cannot meet its required sets whatever is chosen.
-    fn look_ahead(&mut self, plan: &Plan<'m>) -> bool {
+    fn check_ahead(&mut self, plan: &CandidatesPlan<'m>) -> bool {
         for (place, level) in plan.levels.iter().enumerate().rev() {
             let later = if level.is_last { 0 } else { self.ahead[place + 1] };
             self.ahead[place] = self.lists[place].iter().fold(later, |met, choice| met | choice.met);
@@ -78,9 +76,9 @@ impl<'m> Walk<'m> {
         self.path.iter().all(|step| step.choice.record.shares)
     }
 
-    /// Goes to the next combination. `false`: there is none, or `budget` is used up; each combination that is found or ruled
-    /// out takes one of it.
-    pub fn advance(&mut self, plan: &Plan<'m>, budget: &mut usize) -> bool {
+    /// Goes to the next combination. `false` if there is none, or if `budget` is used up; each combination that is
+    /// found or ruled out takes one of it.
+    pub fn advance(&mut self, plan: &CandidatesPlan<'m>, budget: &mut usize) -> bool {
         if self.path.len() == plan.levels.len() && !self.back() {
             return false;
         }
@@ -109,7 +107,7 @@ impl<'m> Walk<'m> {
         Some(*choice)
     }
 
-    /// Takes the last choice back. `false`: there is none.
+    /// Takes the last choice back. `false` if there is none.
     fn back(&mut self) -> bool {
         let Some(step) = self.path.pop() else { return false };
         self.taken.truncate(step.taken);
@@ -118,7 +116,7 @@ impl<'m> Walk<'m> {
     }
 
     /// Makes a choice, unless it rules the combination out.
-    fn enter(&mut self, plan: &Plan<'m>, place: usize, choice: Choice<'m>) -> bool {
+    fn enter(&mut self, plan: &CandidatesPlan<'m>, place: usize, choice: Choice<'m>) -> bool {
         let level = &plan.levels[place];
         let met = self.met(plan, place, choice);
         if !self.can_meet(plan, place, met)
@@ -141,12 +139,12 @@ impl<'m> Walk<'m> {
         true
     }
 
-    fn met(&self, plan: &Plan<'_>, place: usize, choice: Choice<'_>) -> u64 {
+    fn met(&self, plan: &CandidatesPlan<'_>, place: usize, choice: Choice<'_>) -> u64 {
         let before = self.path.last().filter(|_| place > 0 && !plan.levels[place - 1].is_last);
         before.map_or(0, |step| step.met) | choice.met
     }
 
-    fn can_meet(&self, plan: &Plan<'_>, place: usize, met: u64) -> bool {
+    fn can_meet(&self, plan: &CandidatesPlan<'_>, place: usize, met: u64) -> bool {
         let level = &plan.levels[place];
         let group = &plan.groups[level.group];
         let later = if level.is_last { 0 } else { self.ahead[place + 1] };
@@ -154,27 +152,27 @@ impl<'m> Walk<'m> {
     }
 
     /// Required sets of an unsuffixed group beyond the 64 that have a bit.
-    fn meets_rest(&self, plan: &Plan<'_>, level: &Level) -> bool {
+    fn meets_rest(&self, plan: &CandidatesPlan<'_>, level: &Level) -> bool {
         let group = &plan.groups[level.group];
         let steps = || self.path.iter().zip(&plan.levels).filter(|pair| pair.1.group == level.group);
         let is_met = |any: &Vec<Number>| steps().any(|(step, _)| step.choice.record.has_trait(any));
         !group.is_unsuffixed() || group.required.iter().skip(64).all(is_met)
     }
 
-    fn shares_a_provider(&self, plan: &Plan<'_>, level: &Level, choice: Choice<'_>) -> bool {
+    fn shares_a_provider(&self, plan: &CandidatesPlan<'_>, level: &Level, choice: Choice<'_>) -> bool {
         let is_suffixed = |level: &Level| !plan.groups[level.group].is_unsuffixed();
         let mut others = self.path.iter().zip(&plan.levels).filter(|pair| is_suffixed(pair.1));
         is_suffixed(level) && others.any(|(step, _)| step.choice.slot == choice.slot)
     }
 
-    fn shares_a_tree(&self, plan: &Plan<'_>, level: &Level, choice: Choice<'_>) -> bool {
+    fn shares_a_tree(&self, plan: &CandidatesPlan<'_>, level: &Level, choice: Choice<'_>) -> bool {
         let mut others = self.path.iter().zip(&plan.levels).filter(|pair| !pair.1.resources.is_empty());
         let is_near =
             |step: &Step<'_>| step.choice.slot != choice.slot && step.choice.record.root == choice.record.root;
         !level.resources.is_empty() && others.any(|(step, _)| is_near(step))
     }
 
-    /// Adds up what is taken of the provider; `false`: it is too much.
+    /// Adds up the amounts taken of the provider; `false` if it is too much.
     fn take(&mut self, level: &Level, choice: Choice<'_>) -> bool {
         level.resources.iter().all(|(class, amount)| {
             let before = self.taken.iter().rev().find(|taken| taken.0 == choice.slot && taken.1 == *class);
@@ -190,7 +188,7 @@ impl<'m> Walk<'m> {
     }
 
     /// Whether the lists of `same_subtree` that end with this level hold.
-    fn is_in_subtrees(&self, plan: &Plan<'_>, place: usize) -> bool {
+    fn is_in_subtrees(&self, plan: &CandidatesPlan<'_>, place: usize) -> bool {
         let complete = plan.subtrees.iter().filter(|levels| levels.iter().max() == Some(&place));
         complete.into_iter().all(|levels| {
             let member = |level: &usize| self.path[*level].choice;
@@ -200,7 +198,7 @@ impl<'m> Walk<'m> {
 }
 
 /// Whether `top` is `choice` or an ancestor of it.
-fn is_above(plan: &Plan<'_>, top: Choice<'_>, choice: Choice<'_>) -> bool {
+fn is_above(plan: &CandidatesPlan<'_>, top: Choice<'_>, choice: Choice<'_>) -> bool {
     if top.record.root != choice.record.root {
         return false;
     }

@@ -1,16 +1,16 @@
-//! Allocations: who gets what. It decides whether the inventories that a request names have room, all of its consumers
-//! together, and that their former allocations make room first.
+//! Writes of allocations: whether the inventories have capacity for all consumers together, after their former
+//! allocations were released.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::consumers;
 use super::decision::Decision;
 use super::usage::{Line, Usage};
-use super::view::{View, no_such_class};
+use super::view::{View, describe_missing_class};
 use crate::command::ConsumerWrite;
-use crate::{Changes, ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal};
+use crate::{ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, WriteSet};
 
-/// One amount of a request, with what it is for.
+/// One amount of a request, with its consumer and provider.
 struct Asked<'a> {
     consumer: &'a Key,
     provider: &'a ProviderState,
@@ -19,20 +19,21 @@ struct Asked<'a> {
     amount: u64,
 }
 
-/// Inventories that differ from the facts while allocations are judged.
+/// Inventories that differ from the facts while allocations are checked.
 pub(super) type Interim<'a> = BTreeMap<ProviderId, BTreeMap<&'a ClassName, &'a Inventory>>;
 
-/// What a route says of a class that does not exist, for a consumer.
+/// The error of a route for an unknown class, for a consumer.
 pub(super) type UnknownClass = fn(&Key, &ClassName) -> String;
 
 pub(super) fn set_one(view: &View<'_>, write: &ConsumerWrite) -> Decision {
-    let unknown: UnknownClass =
-        |consumer, class| format!("Unable to allocate inventory for consumer {consumer}: {}", no_such_class(class));
+    let unknown: UnknownClass = |consumer, class| {
+        format!("Unable to allocate inventory for consumer {consumer}: {}", describe_missing_class(class))
+    };
     set(view, std::slice::from_ref(write), unknown)
 }
 
 pub(super) fn set_many(view: &View<'_>, writes: &[ConsumerWrite]) -> Decision {
-    set(view, writes, |_, class| format!("Unable to allocate inventory {}", no_such_class(class)))
+    set(view, writes, |_, class| format!("Unable to allocate inventory {}", describe_missing_class(class)))
 }
 
 fn set(view: &View<'_>, writes: &[ConsumerWrite], unknown: UnknownClass) -> Decision {
@@ -42,10 +43,10 @@ fn set(view: &View<'_>, writes: &[ConsumerWrite], unknown: UnknownClass) -> Deci
 }
 
 pub(super) fn delete(view: &View<'_>, consumer: &Key) -> Decision {
-    if !view.facts.consumers.contains_key(consumer) {
+    if !view.rows.consumers.contains_key(consumer) {
         return Err(Refusal::not_found(format!("No allocations for consumer '{consumer}'")));
     }
-    let mut changes = Changes { gone: [consumer.clone()].into(), ..Changes::default() };
+    let mut changes = WriteSet { gone: [consumer.clone()].into(), ..WriteSet::default() };
     let mut usage = Usage::default();
     usage.give_back(view, consumer);
     usage.follow(&mut changes);
@@ -59,12 +60,11 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Phase 2 of section 9.3.
     pub(super) fn read(view: &View<'a>, writes: &'a [ConsumerWrite]) -> Result<Self, Refusal> {
         let mut asked = Vec::with_capacity(writes.iter().map(|write| write.allocations.len()).sum());
         for write in writes {
             if write.allocations.is_empty() {
-                asked.extend(given_up(view, &write.consumer));
+                asked.extend(list_given_up(view, &write.consumer));
             }
             for (uuid, amounts) in &write.allocations {
                 let provider = view.find(uuid).ok_or_else(|| {
@@ -82,14 +82,14 @@ impl<'a> Request<'a> {
         Ok(Self { writes, asked })
     }
 
-    /// Phase 3 of section 9.3: everything that follows, if there is room.
+    /// Everything that follows, if there is free capacity.
     pub(super) fn grant(
         &self,
         view: &View<'a>,
         interim: &Interim<'_>,
         unknown: UnknownClass,
-    ) -> Result<Changes, Refusal> {
-        // What is given up is of an inventory, so its class exists; nobody asked the ledger for it.
+    ) -> Result<WriteSet, Refusal> {
+        // Amounts that are given up belong to an inventory, so their class exists, and the ledger did not load it.
         if let Some(asked) = self.asked.iter().find(|asked| asked.amount > 0 && !view.has_class(asked.class)) {
             return Err(Refusal::invalid(unknown(asked.consumer, asked.class)));
         }
@@ -102,7 +102,7 @@ impl<'a> Request<'a> {
             let line = usage.ask(view, asked.provider.id, asked.class, asked.amount);
             asked.check(line, interim)?;
         }
-        let mut changes = Changes::default();
+        let mut changes = WriteSet::default();
         for asked in &self.asked {
             let change = changes.providers.entry(asked.provider.id).or_default();
             (change.raised, change.touched) = (1, true);
@@ -112,9 +112,9 @@ impl<'a> Request<'a> {
         Ok(changes)
     }
 
-    /// Every provider has an inventory of at least one of the classes, whichever was asked of it.
+    /// Every provider must have an inventory of at least one of the classes, whichever the write requests.
     fn check_served(&self, view: &View<'a>, interim: &Interim<'_>) -> Result<(), Refusal> {
-        // Nearly always everybody has what was asked of it; only otherwise the other classes matter.
+        // Usually all consumers have the amount that the write requests; otherwise the other classes matter.
         if self.asked.iter().all(|asked| inventory(asked.provider, asked.class, interim).is_some()) {
             return Ok(());
         }
@@ -139,7 +139,7 @@ fn distinct<'a, T: Ord>(all: impl Iterator<Item = &'a T>) -> Vec<&'a T> {
     all.filter(|one| seen.insert(*one)).collect()
 }
 
-/// The inventory that counts while a request is judged.
+/// The inventory that counts while a request is checked.
 fn inventory<'b>(provider: &'b ProviderState, class: &ClassName, interim: &Interim<'b>) -> Option<&'b Inventory> {
     let newer = interim.get(&provider.id).and_then(|newer| newer.get(class).copied());
     newer.or_else(|| provider.inventories.get(class).map(|held| &held.inventory))
@@ -151,11 +151,11 @@ fn invalid(classes: &str, providers: &str) -> Refusal {
     ))
 }
 
-/// What a consumer has, as amounts of 0.
-fn given_up<'a>(view: &View<'a>, key: &'a Key) -> impl Iterator<Item = Asked<'a>> {
-    let has = view.facts.consumers.get(key).into_iter().flat_map(|consumer| consumer.allocations.keys());
+/// The present allocations of a consumer, as amounts of 0.
+fn list_given_up<'a>(view: &View<'a>, key: &'a Key) -> impl Iterator<Item = Asked<'a>> {
+    let has = view.rows.consumers.get(key).into_iter().flat_map(|consumer| consumer.allocations.keys());
     has.filter_map(move |(provider, class)| {
-        let provider = view.facts.providers.get(provider)?;
+        let provider = view.rows.providers.get(provider)?;
         Some(Asked { consumer: key, provider, class, amount: 0 })
     })
 }
@@ -171,7 +171,7 @@ impl Asked<'_> {
             return Err(self.refused("violate inventory constraints"));
         }
         let shrinks = line.kept.saturating_add(line.asked) <= line.before;
-        if shrinks || inventory.has_room(line.kept, line.asked) {
+        if shrinks || inventory.has_capacity(line.kept, line.asked) {
             return Ok(());
         }
         Err(self.refused("exceed the capacity"))

@@ -1,15 +1,14 @@
-//! Consumers of a write of allocations. It decides which generation they must have, what they are like afterwards, and
-//! that none exists without allocations.
+//! The consumers of a write of allocations: their generations, and that none exists without allocations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::View;
-use crate::changes::ConsumerChange;
 use crate::command::{ConsumerGuard, ConsumerWrite};
-use crate::facts::Consumer;
-use crate::{Changes, Refusal};
+use crate::loaded_rows::Consumer;
+use crate::write_set::ConsumerChange;
+use crate::{Refusal, WriteSet};
 
-/// Phase 1 of section 9.3, without its defect of creating anything.
+/// Finds the consumer; unlike the reference it creates nothing.
 pub(super) fn check(view: &View<'_>, writes: &[ConsumerWrite]) -> Result<(), Refusal> {
     // Keys that differ only in spelling are one consumer, which cannot have both sets.
     let mut seen = BTreeSet::new();
@@ -19,7 +18,7 @@ pub(super) fn check(view: &View<'_>, writes: &[ConsumerWrite]) -> Result<(), Ref
             return Err(Refusal::invalid(text));
         }
         let ConsumerGuard::Expected(given) = write.generation else { continue };
-        let actual = view.facts.consumers.get(&write.consumer).map(|consumer| consumer.generation);
+        let actual = view.rows.consumers.get(&write.consumer).map(|consumer| consumer.generation);
         if actual != given {
             return Err(conflict(actual, given));
         }
@@ -34,11 +33,11 @@ fn conflict(actual: Option<i64>, given: Option<i64>) -> Refusal {
     Refusal::concurrent(format!("consumer generation conflict - expected {actual} but got {given}"))
 }
 
-/// What the consumers of a granted write are like afterwards.
-pub(super) fn follow(view: &View<'_>, writes: &[ConsumerWrite], changes: &mut Changes) {
+/// Records the consumers as they are after a granted write.
+pub(super) fn follow(view: &View<'_>, writes: &[ConsumerWrite], changes: &mut WriteSet) {
     for write in writes {
-        let before = view.facts.consumers.get(&write.consumer);
-        let after = after(view, write, before);
+        let before = view.rows.consumers.get(&write.consumer);
+        let after = plan_consumer_change(view, write, before);
         if !after.allocations.is_empty() {
             changes.consumers.insert(write.consumer.clone(), after);
         } else if before.is_some() {
@@ -47,7 +46,7 @@ pub(super) fn follow(view: &View<'_>, writes: &[ConsumerWrite], changes: &mut Ch
     }
 }
 
-fn after(view: &View<'_>, write: &ConsumerWrite, before: Option<&Consumer>) -> ConsumerChange {
+fn plan_consumer_change(view: &View<'_>, write: &ConsumerWrite, before: Option<&Consumer>) -> ConsumerChange {
     let mut allocations = BTreeMap::new();
     for (provider, amounts) in &write.allocations {
         let Some(provider) = view.find(provider) else { continue };

@@ -1,17 +1,16 @@
-//! What is decided about a command.
+//! The result of a decision.
 
-use crate::changes::ProviderChange;
-use crate::{Changes, Outcome, ProviderId, Refusal};
+use crate::write_set::ProviderChange;
+use crate::{Outcome, ProviderId, Refusal, WriteSet};
 
-/// What changes and what is answered, or why nothing does.
-pub(super) type Decision = Result<(Changes, Outcome), Refusal>;
+/// The changes and the outcome, or the refusal.
+pub(super) type Decision = Result<(WriteSet, Outcome), Refusal>;
 
 /// A change of one provider and nothing else.
-pub(super) fn only(provider: ProviderId, change: ProviderChange) -> Changes {
-    Changes { providers: [(provider, change)].into(), ..Changes::default() }
+pub(super) fn only(provider: ProviderId, change: ProviderChange) -> WriteSet {
+    WriteSet { providers: [(provider, change)].into(), ..WriteSet::default() }
 }
 
-/// One step of the generation.
 pub(super) fn raised() -> ProviderChange {
     ProviderChange { raised: 1, touched: true, ..ProviderChange::default() }
 }

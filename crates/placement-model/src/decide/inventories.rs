@@ -1,13 +1,13 @@
-//! Inventories of one provider. It decides that nothing that is in use disappears and that not more is reserved than
-//! there is; that less is left than is in use is allowed.
+//! Writes of inventories: inventories in use cannot be removed, and no more can be reserved than the total; an
+//! inventory may shrink below its usage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decision::{Decision, only, raised};
-use super::view::{View, no_such_class};
-use crate::changes::ProviderChange;
+use super::view::{View, describe_missing_class};
 use crate::command::ReservedRule;
 use crate::refusal::Code;
+use crate::write_set::ProviderChange;
 use crate::{ClassName, Inventory, Key, Outcome, ProviderState, Refusal};
 
 pub(super) fn add(
@@ -19,7 +19,7 @@ pub(super) fn add(
     let provider = view.provider(provider)?;
     check_reserved("create", provider, class, inventory, rule)?;
     if !view.has_class(class) {
-        let cause = no_such_class(class);
+        let cause = describe_missing_class(class);
         let text = format!("Unable to create inventory for resource provider {}: {cause}", provider.uuid);
         return Err(Refusal::invalid(text));
     }
@@ -42,7 +42,7 @@ pub(super) fn set_one(
     check_generation(provider, generation)?;
     check_reserved("update", provider, class, inventory, rule)?;
     if !view.has_class(class) {
-        return Err(Refusal::not_found(no_such_class(class)));
+        return Err(Refusal::not_found(describe_missing_class(class)));
     }
     if !provider.inventories.contains_key(class) {
         return Err(Refusal::invalid(format!(
@@ -70,7 +70,7 @@ pub(super) fn set_all(
         return Err(Refusal::invalid(format!(
             "Unknown resource class in inventory for resource provider {}: {}",
             provider.uuid,
-            no_such_class(class)
+            describe_missing_class(class)
         )));
     }
     let change = exactly(view, provider, inventories, raised()).map_err(|in_use| in_use.after("update conflict: "))?;
@@ -81,7 +81,7 @@ pub(super) fn delete_one(view: &View<'_>, provider: &Key, class: &ClassName) -> 
     let provider = view.provider(provider)?;
     let missing = |cause| Refusal::not_found(format!("No inventory of class {class} found for delete: {cause}"));
     if !view.has_class(class) {
-        return Err(missing(no_such_class(class)));
+        return Err(missing(describe_missing_class(class)));
     }
     let held = provider
         .inventories
@@ -101,7 +101,7 @@ pub(super) fn delete_all(view: &View<'_>, provider: &Key) -> Decision {
     Ok((only(provider.id, change), Outcome::Done))
 }
 
-/// Adds to `change` that the provider has these inventories and no others. What is in use after the change must stay.
+/// Sets the inventories of the provider in `change`. Inventories in use after the change must stay.
 pub(super) fn exactly(
     view: &View<'_>,
     provider: &ProviderState,
@@ -144,7 +144,7 @@ fn check_generation(provider: &ProviderState, generation: i64) -> Result<(), Ref
     Err(Refusal::concurrent("resource provider generation conflict"))
 }
 
-/// The capacity rule of section 5; `action` is the verb of its text.
+/// The capacity rule; `action` is the verb of its text.
 pub(super) fn check_reserved(
     action: &str,
     provider: &ProviderState,

@@ -1,14 +1,13 @@
-//! Providers and their trees. It decides names, parents and roots; the root of a whole subtree follows in the same
-//! transaction.
+//! Writes of providers: names, parents and roots. The root of a whole subtree changes in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decision::{Decision, only};
 use super::view::View;
-use crate::changes::{NewProvider, ProviderChange};
 use crate::command::Parent;
 use crate::refusal::Code;
-use crate::{Changes, Key, Outcome, ProviderId, ProviderState, Refusal};
+use crate::write_set::{NewProvider, ProviderChange};
+use crate::{Key, Outcome, ProviderId, ProviderState, Refusal, WriteSet};
 
 pub(super) fn create(view: &View<'_>, uuid: &Key, name: &str, parent: Option<&Key>) -> Decision {
     let above = parent_of_new(view, uuid, name, parent).map_err(|cause| {
@@ -26,7 +25,7 @@ pub(super) fn create(view: &View<'_>, uuid: &Key, name: &str, parent: Option<&Ke
         return Err(taken(format!("uuid: {uuid}")));
     }
     let created = Some(NewProvider { uuid: uuid.clone(), name: name.to_owned(), above });
-    Ok((Changes { created, ..Changes::default() }, Outcome::Created))
+    Ok((WriteSet { created, ..WriteSet::default() }, Outcome::Created))
 }
 
 fn parent_of_new(
@@ -54,7 +53,7 @@ const UNKNOWN_PARENT: &str = "parent provider UUID does not exist.";
 pub(super) fn update(view: &View<'_>, uuid: &Key, name: &str, parent: &Parent, reparents: bool) -> Decision {
     let provider = view.provider(uuid)?;
     let mut changes = match parent {
-        Parent::Unchanged => Changes::default(),
+        Parent::Unchanged => WriteSet::default(),
         Parent::Set(parent) => moved(view, provider, parent.as_ref(), reparents)?,
     };
     if view.named(name).is_some_and(|other| other.id != provider.id) {
@@ -69,8 +68,13 @@ pub(super) fn update(view: &View<'_>, uuid: &Key, name: &str, parent: &Parent, r
     Ok((changes, Outcome::Done))
 }
 
-fn moved(view: &View<'_>, provider: &ProviderState, parent: Option<&Key>, reparents: bool) -> Result<Changes, Refusal> {
-    // The reference says "create" where the parent is unknown, and so do clients.
+fn moved(
+    view: &View<'_>,
+    provider: &ProviderState,
+    parent: Option<&Key>,
+    reparents: bool,
+) -> Result<WriteSet, Refusal> {
+    // The reference uses "create" for an unknown parent, and clients match on it.
     let refused = |action, cause| {
         Refusal::invalid(format!(
             "Unable to save resource provider {}: Object action {action} failed because: {cause}",
@@ -93,13 +97,12 @@ fn moved(view: &View<'_>, provider: &ProviderState, parent: Option<&Key>, repare
     if above.is_some_and(|above| subtree.contains(&above.id)) {
         return Err(refused("update", "creating loop in the provider tree is not allowed."));
     }
-    Ok(if is_new { below(provider, above, subtree) } else { Changes::default() })
+    Ok(if is_new { below(provider, above, subtree) } else { WriteSet::default() })
 }
 
-/// The provider and all below it.
 fn subtree(view: &View<'_>, top: ProviderId) -> BTreeSet<ProviderId> {
     let mut children = BTreeMap::<ProviderId, Vec<ProviderId>>::new();
-    for provider in view.facts.providers.values() {
+    for provider in view.rows.providers.values() {
         if let Some(parent) = provider.parent {
             children.entry(parent).or_default().push(provider.id);
         }
@@ -115,7 +118,7 @@ fn subtree(view: &View<'_>, top: ProviderId) -> BTreeSet<ProviderId> {
 }
 
 /// Puts a subtree below another provider, or makes it a tree.
-fn below(top: &ProviderState, above: Option<&ProviderState>, subtree: BTreeSet<ProviderId>) -> Changes {
+fn below(top: &ProviderState, above: Option<&ProviderState>, subtree: BTreeSet<ProviderId>) -> WriteSet {
     let root = above.map_or(top.id, |above| above.root);
     if root == top.root {
         let parent = Some(above.map(|above| above.id));
@@ -124,14 +127,14 @@ fn below(top: &ProviderState, above: Option<&ProviderState>, subtree: BTreeSet<P
     let with_root = |id| (id, ProviderChange { root: Some(root), touched: true, ..ProviderChange::default() });
     let mut providers: BTreeMap<_, _> = subtree.into_iter().map(with_root).collect();
     providers.entry(top.id).or_default().parent = Some(above.map(|above| above.id));
-    Changes { providers, ..Changes::default() }
+    WriteSet { providers, ..WriteSet::default() }
 }
 
 pub(super) fn delete(view: &View<'_>, uuid: &Key) -> Decision {
     let provider = view
         .find(uuid)
         .ok_or_else(|| Refusal::not_found(format!("No resource provider with uuid {uuid} found for delete")))?;
-    if view.facts.providers.values().any(|other| other.parent == Some(provider.id)) {
+    if view.rows.providers.values().any(|other| other.parent == Some(provider.id)) {
         let text = format!("Unable to delete parent resource provider {uuid}: It has child resource providers.");
         return Err(Refusal::conflict(text).with(Code::CannotDeleteParent));
     }
@@ -139,5 +142,5 @@ pub(super) fn delete(view: &View<'_>, uuid: &Key) -> Decision {
         let text = format!("Unable to delete resource provider {uuid}: Resource provider has allocations.");
         return Err(Refusal::conflict(text).with(Code::ProviderInUse));
     }
-    Ok((Changes { deleted: Some(provider.id), ..Changes::default() }, Outcome::Done))
+    Ok((WriteSet { deleted: Some(provider.id), ..WriteSet::default() }, Outcome::Done))
 }

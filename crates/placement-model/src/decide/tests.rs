@@ -1,5 +1,5 @@
-//! Document 51's examples and rules about writes, and what holds for all of them. Each write goes through the ledger in
-//! memory, and after each the laws of ledgers are judged.
+//! Worked examples and rules of writes, and properties of all of them. Each write goes through the ledger in memory,
+//! and the invariants of ledgers are checked after each.
 
 mod allocations;
 mod inventories;
@@ -12,8 +12,8 @@ mod reshape;
 use jiff::Timestamp;
 
 use crate::command::{ConsumerGuard, ConsumerWrite, Parent, ReservedRule};
-use crate::facts::Consumer;
-use crate::testing::{MemoryState, laws};
+use crate::loaded_rows::Consumer;
+use crate::testing::{MemoryState, invariants};
 use crate::{ClassName, Command, Inventory, Key, Outcome, ProviderState, Refusal, TraitName};
 
 const PLAIN: Inventory =
@@ -35,7 +35,7 @@ fn named(name: &str) -> TraitName {
     TraitName::new(name)
 }
 
-/// A ledger to write to. Names of providers are their keys.
+/// A ledger with helpers. The names of providers are their keys.
 #[derive(Default)]
 struct World {
     state: MemoryState,
@@ -60,7 +60,8 @@ impl World {
         let before = self.state.clone();
         self.writes += 1;
         let result = self.state.write(command, Timestamp::from_second(self.writes).unwrap());
-        let wrong = [laws::broken(&self.state), laws::broken_step(&before, &self.state)].concat();
+        let wrong =
+            [invariants::violations(&self.state), invariants::violations_of_change(&before, &self.state)].concat();
         assert!(wrong.is_empty(), "{command:?} broke {wrong:#?}");
         if result.is_err() {
             assert_eq!(self.state, before, "{command:?} was refused and changed something");
@@ -72,7 +73,7 @@ impl World {
         self.write(&command).unwrap_or_else(|refusal| panic!("{command:?}: {refusal}"))
     }
 
-    /// The status, the code without `placement.`, and the text.
+    /// The status, the code without `placement.`, and the text of a refusal.
     fn refused(&mut self, command: Command) -> (u16, &'static str, String) {
         let refusal = self.write(&command).expect_err("must be refused");
         let status = match refusal.kind {
@@ -103,7 +104,7 @@ impl World {
         self.state.providers[&self.provider(provider).root].name.as_str()
     }
 
-    /// The generations of a consumer, 0 when there is none.
+    /// The generation of a consumer, 0 without one.
     fn consumer_generation(&self, name: &str) -> i64 {
         self.consumer(name).map_or(0, |consumer| consumer.generation)
     }

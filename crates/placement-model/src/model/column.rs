@@ -1,5 +1,5 @@
-//! A vector that is cheap to copy: a copy shares all chunks, and a change copies one of them. It is what makes snapshots of
-//! the model cheap while writes go on.
+//! A vector that is cheap to copy: copies share all chunks, and a change copies one. This makes snapshots of the model
+//! cheap.
 
 use std::sync::Arc;
 
@@ -21,17 +21,15 @@ impl<T> Default for Column<T> {
 }
 
 impl<T: Clone> Column<T> {
-    /// What is at `place`.
     pub fn get(&self, place: usize) -> Option<&T> {
         self.chunks.get(place / CHUNK)?.get(place % CHUNK)?.as_ref()
     }
 
-    /// The same, to be changed.
     pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         self.place(place)?.as_mut()
     }
 
-    /// Sets what is at a place that was [added](Self::add).
+    /// Sets the value at a place that was [added](Self::add).
     pub fn set(&mut self, place: usize, value: Option<T>) {
         if let Some(old) = self.place(place) {
             *old = value;
@@ -43,7 +41,6 @@ impl<T: Clone> Column<T> {
         Arc::make_mut(chunk).get_mut(place % CHUNK)
     }
 
-    /// Adds a place without a value.
     pub fn add(&mut self) -> usize {
         if self.len.is_multiple_of(CHUNK) {
             Arc::make_mut(&mut self.chunks).push(Arc::new(std::array::from_fn(|_| None)));
@@ -52,7 +49,6 @@ impl<T: Clone> Column<T> {
         self.len - 1
     }
 
-    /// How many places there are.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -1,13 +1,13 @@
-//! The names inside of a model, and what is known of them.
+//! Names inside of a model.
 
 use jiff::Timestamp;
 
 use super::register::{Entry, Register};
 use crate::{ClassName, Key, TraitName};
 
-/// What is known of a name that exists.
+/// The properties of a name that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownName {
     /// `false` for standard names.
     pub is_custom: bool,
     /// Its place among standard names, or the ledger's number of a custom class.
@@ -16,7 +16,7 @@ pub struct Known {
     pub modified: Option<Timestamp>,
 }
 
-impl Known {
+impl KnownName {
     pub(super) fn standard(place: usize) -> Self {
         Self { is_custom: false, number: i64::try_from(place).unwrap_or(i64::MAX), modified: None }
     }
@@ -32,13 +32,13 @@ impl Known {
 /// All names of a model, with their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    pub classes: Register<ClassName, Known>,
-    pub traits: Register<TraitName, Known>,
+    pub classes: Register<ClassName, KnownName>,
+    pub traits: Register<TraitName, KnownName>,
     pub aggregates: Register<Key, ()>,
 }
 
-/// What a name is to questions: a name that is no custom one exists when a provider uses it, because a newer binary on the same
-/// ledger may know more standard names.
-pub(super) fn known<N: AsRef<str>>(entry: &Entry<N, Known>) -> Option<Known> {
-    entry.mark.or_else(|| (entry.is_held() && !entry.name.as_ref().starts_with("CUSTOM_")).then_some(Known::NEWER))
+/// A standard name also exists if a provider uses it, because a newer binary on the same ledger may know more standard
+/// names.
+pub(super) fn known<N: AsRef<str>>(entry: &Entry<N, KnownName>) -> Option<KnownName> {
+    entry.data.or_else(|| (entry.is_held() && !entry.name.as_ref().starts_with("CUSTOM_")).then_some(KnownName::NEWER))
 }

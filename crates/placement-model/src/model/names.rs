@@ -1,27 +1,27 @@
-//! Which classes and traits exist, and when they were last changed. It decides their order in lists.
+//! Which classes and traits exist, and in which order they are listed.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::Model;
-use super::known::{Known, known};
+use super::known::{KnownName, known};
 use super::record::Record;
 use crate::{ClassName, TraitName};
 
 impl Model {
-    /// What is known of a class; `None`: it does not exist.
-    pub fn class(&self, name: &ClassName) -> Option<Known> {
+    /// The properties of a class; `None` if it does not exist.
+    pub fn class(&self, name: &ClassName) -> Option<KnownName> {
         known(self.names.classes.entry(self.names.classes.find(name)?)?)
     }
 
-    /// What is known of a trait; `None`: it does not exist.
-    pub fn a_trait(&self, name: &TraitName) -> Option<Known> {
+    /// The properties of a trait; `None` if it does not exist.
+    pub fn a_trait(&self, name: &TraitName) -> Option<KnownName> {
         known(self.names.traits.entry(self.names.traits.find(name)?)?)
     }
 
     /// All classes: standard ones in their order, then custom ones in the order of creation.
-    pub fn all_classes(&self) -> Vec<(&ClassName, Known)> {
+    pub fn all_classes(&self) -> Vec<(&ClassName, KnownName)> {
         let mut all: Vec<_> =
             self.names.classes.iter().filter_map(|entry| Some((&entry.name, known(entry)?))).collect();
         all.sort_by_key(|class| (class.1.is_custom, class.1.number));
@@ -29,28 +29,25 @@ impl Model {
     }
 
     /// All traits, ascending, with whether a provider has them.
-    pub fn all_traits(&self) -> Vec<(&TraitName, Known, bool)> {
+    pub fn all_traits(&self) -> Vec<(&TraitName, KnownName, bool)> {
         self.names.traits.iter().filter_map(|entry| Some((&entry.name, known(entry)?, entry.is_held()))).collect()
     }
 
     /// Takes a custom class in, new or changed. `number` is the ledger's and grows with creation.
     pub fn put_class(&mut self, name: &ClassName, number: i64, modified: Timestamp) {
-        self.names.classes.mark(name, Some(Known::custom(number, modified)));
+        self.names.classes.set_data(name, Some(KnownName::custom(number, modified)));
     }
 
-    /// Takes a custom trait in.
     pub fn put_trait(&mut self, name: &TraitName, created_at: Timestamp) {
-        self.names.traits.mark(name, Some(Known::custom(0, created_at)));
+        self.names.traits.set_data(name, Some(KnownName::custom(0, created_at)));
     }
 
-    /// Forgets a custom class.
     pub fn remove_class(&mut self, name: &ClassName) {
-        self.names.classes.mark(name, None);
+        self.names.classes.set_data(name, None);
     }
 
-    /// Forgets a custom trait.
     pub fn remove_trait(&mut self, name: &TraitName) {
-        self.names.traits.mark(name, None);
+        self.names.traits.set_data(name, None);
     }
 
     /// Calls a custom class otherwise, wherever it is used.

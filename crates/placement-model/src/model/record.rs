@@ -1,5 +1,4 @@
-//! One provider as the model keeps it: compact, with numbers instead of names, and with the part of answers that only
-//! it decides already written. It decides what a provider looks like in a summary.
+//! One provider in the model: compact, with numbers instead of names, and with its part of answers prepared.
 
 use jiff::Timestamp;
 
@@ -15,17 +14,12 @@ pub struct Record {
     pub id: ProviderId,
     pub parent: Option<ProviderId>,
     pub root: ProviderId,
-    /// Whether others may use its inventories.
     pub shares: bool,
-    /// By ascending number of the class.
     pub inventories: Box<[(Number, Held)]>,
-    /// What of each class can be had now, in the same order: all that most providers are asked for.
-    rooms: Box<[Room]>,
-    /// Ascending.
+    /// The free amount of each class, in the same order: for most providers a search needs nothing else.
+    remaining: Box<[RemainingCapacity]>,
     pub traits: Box<[Number]>,
-    /// Ascending.
     pub aggregates: Box<[Number]>,
-    /// `"<uuid>":{"resources":{...},"traits":[...]`, with all inventories.
     summary: Box<str>,
     /// How much of it is the UUID with its quotes.
     quoted: usize,
@@ -34,21 +28,20 @@ pub struct Record {
     pub generation: i64,
     pub created_at: Timestamp,
     pub updated_at: Option<Timestamp>,
-    /// As they were sent.
     pub sent: Box<[Aggregate]>,
 }
 
-/// [`Inventory::fits`](crate::Inventory::fits) for what is used now, in as few bytes as possible: a search looks at it for
-/// every provider, and memory is what it waits for.
+/// [`Inventory::fits`](crate::Inventory::fits) for the present usage, in as few bytes as possible: a search reads it
+/// for every provider and is bound by memory.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct RemainingCapacity {
     class: Number,
     least: u32,
     most: u32,
     step: u32,
 }
 
-impl Room {
+impl RemainingCapacity {
     fn new(class: Number, held: &Held) -> Self {
         let Held { inventory, used, .. } = held;
         let left = u64::try_from(inventory.capacity()).unwrap_or(0).saturating_sub(*used);
@@ -80,7 +73,7 @@ impl Record {
             parent: state.parent,
             root: state.root,
             shares: state.traits.contains(SHARES),
-            rooms: numbers.inventories.iter().map(|(class, held)| Room::new(*class, held)).collect(),
+            remaining: numbers.inventories.iter().map(|(class, held)| RemainingCapacity::new(*class, held)).collect(),
             inventories: numbers.inventories,
             traits: numbers.traits,
             aggregates: numbers.aggregates,
@@ -95,14 +88,13 @@ impl Record {
         }
     }
 
-    /// What it has of a class.
     pub fn held(&self, class: Number) -> Option<&Held> {
         self.inventories.iter().find(|held| held.0 == class).map(|held| &held.1)
     }
 
-    /// Whether it has room for an amount.
+    /// Whether it has free capacity for an amount.
     pub fn fits(&self, class: Number, amount: u64) -> bool {
-        self.rooms.iter().find(|room| room.class == class).is_some_and(|room| room.has(amount))
+        self.remaining.iter().find(|remaining| remaining.class == class).is_some_and(|remaining| remaining.has(amount))
     }
 
     /// Whether it has one of these traits, ascending.
@@ -115,7 +107,6 @@ impl Record {
         meet(&self.aggregates, any)
     }
 
-    /// Its UUID with quotes.
     pub fn quoted(&self) -> &str {
         &self.summary[..self.quoted]
     }
@@ -160,7 +151,6 @@ fn summary(state: &ProviderState) -> (Box<str>, usize) {
     (String::from_utf8_lossy(&out).into(), quoted)
 }
 
-/// Appends one class of a summary.
 pub fn capacity(out: &mut Vec<u8>, class: &ClassName, held: &Held) {
     json::string(out, class.as_str());
     json::raw(out, ":{\"capacity\":");
@@ -194,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_room_says_what_its_inventory_says(
+        fn a_capacity_reports_what_its_inventory_reports(
             inventory in inventory(),
             used in prop_oneof![0..20_u64, 0..=Inventory::LARGEST],
             amount in prop_oneof![1..20_u64, 1..=2 * Inventory::LARGEST, any::<u64>()],
@@ -202,7 +192,7 @@ mod tests {
             let held = Held { inventory, used, created_at: Timestamp::UNIX_EPOCH, updated_at: None };
             let last = u64::try_from(inventory.capacity()).unwrap_or(0).saturating_sub(used);
             for amount in [amount.max(1), last.max(1), last + 1, inventory.max_unit, inventory.min_unit] {
-                prop_assert_eq!(Room::new(0, &held).has(amount), inventory.fits(used, amount), "{}", amount);
+                prop_assert_eq!(RemainingCapacity::new(0, &held).has(amount), inventory.fits(used, amount), "{}", amount);
             }
         }
     }

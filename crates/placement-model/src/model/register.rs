@@ -1,5 +1,5 @@
-//! Names and their numbers: classes, traits and aggregates are small numbers inside the model. It decides which number a name
-//! has, knows who holds it, and whether it was made known; a name that nobody holds or made known is forgotten.
+//! Numbers for names: classes, traits and aggregates are small numbers inside the model. A name that is neither held
+//! nor created is forgotten.
 
 use std::sync::Arc;
 
@@ -18,14 +18,11 @@ pub struct Register<N, M> {
     free: Arc<Vec<Number>>,
 }
 
-/// What is known of a name.
 #[derive(Debug, Clone)]
 pub struct Entry<N, M> {
-    /// The name.
     pub name: N,
-    /// What was said when it was made known; `None`: it was only seen.
-    pub mark: Option<M>,
-    /// Who has it, ascending.
+    /// The data of the name; `None` if it was only seen at a provider.
+    pub data: Option<M>,
     holders: Arc<Vec<Slot>>,
 }
 
@@ -41,17 +38,15 @@ impl<N: Ord + Clone, M: Clone> Register<N, M> {
         self.numbers.get(name).copied()
     }
 
-    /// What is known of a number that a provider holds or a name leads to.
+    /// The entry of a number that a provider holds or a name leads to.
     pub fn entry(&self, number: Number) -> Option<&Entry<N, M>> {
         self.entries.get(place(number))
     }
 
-    /// Who has it.
     pub fn holders(&self, number: Number) -> &[Slot] {
         self.entry(number).map_or(&[], |entry| &entry.holders)
     }
 
-    /// All names, ascending.
     pub fn iter(&self) -> impl Iterator<Item = &Entry<N, M>> {
         self.numbers.values().filter_map(|number| self.entry(*number))
     }
@@ -61,7 +56,7 @@ impl<N: Ord + Clone, M: Clone> Register<N, M> {
         if let Some(number) = self.find(name) {
             return number;
         }
-        let entry = Entry { name: name.clone(), mark: None, holders: Arc::default() };
+        let entry = Entry { name: name.clone(), data: None, holders: Arc::default() };
         let number = Arc::make_mut(&mut self.free).pop();
         let number = number.unwrap_or_else(|| Number::try_from(self.entries.add()).unwrap_or(Number::MAX));
         self.entries.set(place(number), Some(entry));
@@ -70,10 +65,10 @@ impl<N: Ord + Clone, M: Clone> Register<N, M> {
     }
 
     /// Makes a name known, or unknown with `None`.
-    pub fn mark(&mut self, name: &N, mark: Option<M>) {
+    pub fn set_data(&mut self, name: &N, data: Option<M>) {
         let number = self.number(name);
         if let Some(entry) = self.entries.get_mut(place(number)) {
-            entry.mark = mark;
+            entry.data = data;
         }
         self.forget_unused(number);
     }
@@ -89,7 +84,7 @@ impl<N: Ord + Clone, M: Clone> Register<N, M> {
         Some(number)
     }
 
-    /// Moves a provider from what it held to what it holds; both ascending.
+    /// Changes the names that a provider holds; both lists are ascending.
     pub fn hold(&mut self, slot: Slot, before: &[Number], after: &[Number]) {
         for number in after.iter().filter(|number| before.binary_search(number).is_err()) {
             self.change(*number, |holders| {
@@ -115,7 +110,7 @@ impl<N: Ord + Clone, M: Clone> Register<N, M> {
     }
 
     fn forget_unused(&mut self, number: Number) {
-        let unused = self.entry(number).filter(|entry| entry.mark.is_none() && entry.holders.is_empty());
+        let unused = self.entry(number).filter(|entry| entry.data.is_none() && entry.holders.is_empty());
         if let Some(name) = unused.map(|entry| entry.name.clone()) {
             self.numbers.remove(&name);
             Arc::make_mut(&mut self.free).push(number);
@@ -124,7 +119,6 @@ impl<N: Ord + Clone, M: Clone> Register<N, M> {
 }
 
 impl<N, M> Entry<N, M> {
-    /// Whether any provider has it.
     pub fn is_held(&self) -> bool {
         !self.holders.is_empty()
     }

@@ -26,7 +26,6 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Where a member is.
     pub fn find(&self, id: ProviderId) -> Option<Slot> {
         let place = self.members.binary_search_by_key(&id, |member| member.0).ok()?;
         Some(self.members[place].1)

@@ -1,5 +1,4 @@
-//! A map in ascending order that is cheap to copy, in the way of [`super::column`]: chunks of sorted pairs, of which a change
-//! copies one.
+//! A sorted map that is cheap to copy: chunks of pairs, of which a change copies one.
 
 use std::sync::Arc;
 
@@ -21,7 +20,6 @@ impl<K, V> Default for Sorted<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
-    /// The chunk that `key` belongs to.
     fn chunk_of(&self, key: &K) -> usize {
         self.chunks.partition_point(|chunk| chunk.first().is_some_and(|pair| pair.0 <= *key)).saturating_sub(1)
     }
@@ -32,14 +30,12 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         (chunk, pairs.binary_search_by(|pair| pair.0.cmp(key)))
     }
 
-    /// What `key` leads to.
     pub fn get(&self, key: &K) -> Option<&V> {
         let (chunk, place) = self.place(key);
         let place = place.ok()?;
         self.chunks.get(chunk)?.get(place).map(|pair| &pair.1)
     }
 
-    /// Sets what `key` leads to.
     pub fn insert(&mut self, key: K, value: V) {
         let (chunk, place) = self.place(&key);
         match place {
@@ -67,7 +63,6 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         chunks.insert(chunk + 1, Arc::new(upper));
     }
 
-    /// Forgets `key`.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let (chunk, place) = self.place(key);
         let place = place.ok()?;
@@ -80,17 +75,14 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         Some(value)
     }
 
-    /// How many keys there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// All pairs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.chunks.iter().flat_map(|chunk| chunk.iter().map(|pair| (&pair.0, &pair.1)))
     }
 
-    /// All values, by ascending keys.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|pair| pair.1)
     }

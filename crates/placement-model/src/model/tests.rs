@@ -74,7 +74,7 @@ fn a_uuid_leads_to_the_provider_that_has_it_now() {
 }
 
 #[test]
-fn document_51_section_6_classes_are_standard_ones_first_then_custom_ones_by_creation() {
+fn classes_are_standard_ones_first_then_custom_ones_by_creation() {
     let mut model = Model::new(&["VCPU", "DISK_GB"], &["HW_T"]);
     model.put_class(&class("CUSTOM_A"), 8, LATER);
     model.put_class(&class("CUSTOM_B"), 7, LATER);
@@ -87,7 +87,7 @@ fn document_51_section_6_classes_are_standard_ones_first_then_custom_ones_by_cre
 }
 
 #[test]
-fn document_51_section_7_traits_are_ascending_and_know_whether_they_are_used() {
+fn traits_are_ascending_and_know_whether_they_are_used() {
     let mut model = Model::new(&[], &["HW_T"]);
     model.put_trait(&TraitName::new("CUSTOM_T"), LATER);
     model.put(&provider(1, 1, 0b1000));
@@ -103,13 +103,13 @@ fn a_standard_name_of_a_newer_binary_exists_as_long_as_it_is_used() {
     model.put(&provider(1, 1, 0b1110));
     assert!(model.a_trait(&TraitName::new("HW_T")).is_some());
     assert!(model.class(&class("VCPU")).is_some());
-    assert!(model.a_trait(&TraitName::new("CUSTOM_T")).is_none(), "custom names are made known");
+    assert!(model.a_trait(&TraitName::new("CUSTOM_T")).is_none(), "custom names are added");
     model.remove(ProviderId(1));
     assert!(model.a_trait(&TraitName::new("HW_T")).is_none());
 }
 
 #[test]
-fn document_51_section_6_a_renamed_class_keeps_its_inventories_and_its_place() {
+fn renamed_class_keeps_its_inventories_and_its_place() {
     let mut model = Model::new(&[], &[]);
     model.put_class(&class("CUSTOM_GOLD"), 1, Timestamp::UNIX_EPOCH);
     model.put(&provider(1, 1, 1));
@@ -124,7 +124,6 @@ fn document_51_section_6_a_renamed_class_keeps_its_inventories_and_its_place() {
     assert_eq!(states(&before), [provider(1, 1, 1)], "a copy does not change");
 }
 
-/// Everything that the indexes say.
 fn indexes(model: &Model) -> BTreeMap<String, BTreeSet<ProviderId>> {
     let mut all: BTreeMap<String, BTreeSet<ProviderId>> = BTreeMap::new();
     let mut hold = |name: String, slots: &[Slot]| {

@@ -1,4 +1,4 @@
-//! One provider of a model, to be read. It decides nothing.
+//! Read access to one provider of a model.
 
 use jiff::Timestamp;
 
@@ -9,17 +9,14 @@ use crate::provider::{Aggregate, Held};
 use crate::{ClassName, Key, ProviderId, ProviderState, TraitName};
 
 impl Model {
-    /// The provider with this UUID.
     pub fn provider(&self, uuid: &Key) -> Option<Provider<'_>> {
         Some(self.view(self.record(*self.by_uuid.get(uuid)?)?))
     }
 
-    /// The provider with this number.
     pub fn by_number(&self, id: ProviderId) -> Option<Provider<'_>> {
         Some(self.view(self.record(*self.by_id.get(&id)?)?))
     }
 
-    /// All providers in the order of creation.
     pub fn providers(&self) -> impl Iterator<Item = Provider<'_>> {
         self.by_id.values().filter_map(|slot| Some(self.view(self.record(*slot)?)))
     }
@@ -41,22 +38,18 @@ pub struct Provider<'m> {
 }
 
 impl<'m> Provider<'m> {
-    /// The ledger's number.
     pub fn id(&self) -> ProviderId {
         self.record.id
     }
 
-    /// Its UUID.
     pub fn uuid(&self) -> &'m Key {
         &self.record.uuid
     }
 
-    /// Its name.
     pub fn name(&self) -> &'m str {
         &self.record.name
     }
 
-    /// Its generation.
     pub fn generation(&self) -> i64 {
         self.record.generation
     }
@@ -71,17 +64,15 @@ impl<'m> Provider<'m> {
         self.model.by_number(self.record.root).unwrap_or(*self)
     }
 
-    /// When it was created.
     pub fn created_at(&self) -> Timestamp {
         self.record.created_at
     }
 
-    /// When it was last changed.
     pub fn updated_at(&self) -> Option<Timestamp> {
         self.record.updated_at
     }
 
-    /// What it has, by name of the class.
+    /// The inventories, by name of the class.
     pub fn inventories(&self) -> Vec<(&'m ClassName, &'m Held)> {
         let named = |held: &'m (u32, Held)| Some((&self.model.names.classes.entry(held.0)?.name, &held.1));
         let mut all: Vec<_> = self.record.inventories.iter().filter_map(named).collect();
@@ -89,12 +80,10 @@ impl<'m> Provider<'m> {
         all
     }
 
-    /// What it has of a class.
     pub fn inventory(&self, class: &ClassName) -> Option<&'m Held> {
         self.record.held(self.model.names.classes.find(class)?)
     }
 
-    /// Its traits, ascending.
     pub fn traits(&self) -> Vec<&'m TraitName> {
         let named = |number: &u32| Some(&self.model.names.traits.entry(*number)?.name);
         let mut all: Vec<_> = self.record.traits.iter().filter_map(named).collect();

@@ -1,14 +1,13 @@
-//! GET `/allocation_candidates`: parameters into request groups, and the checks of document 51 section 12.1 in their order.
+//! Parses the query of GET `/allocation_candidates` into request groups, with its checks in the order of Placement.
 
 use std::collections::BTreeSet;
 
 use super::schema::{Form, Schema, Suffixes, list};
-use super::{Pair, all, last, values};
+use super::{Pair, find_all, find_last, values};
 use crate::question::{CandidatesQuestion, Group, RootTraits};
 use crate::refusal::Code;
 use crate::{Refusal, TraitName, Version};
 
-/// GET `/allocation_candidates`; document 51 section 12.1.
 pub fn candidates(pairs: &[Pair], version: Version) -> Result<CandidatesQuestion, Refusal> {
     let schema = schema(version);
     schema.check(pairs)?;
@@ -57,8 +56,8 @@ fn schema(version: Version) -> Schema {
 
 /// Checks 1 and 2.
 fn root_required(pairs: &[Pair]) -> Result<Option<RootTraits>, Refusal> {
-    let Some(text) = last(pairs, "root_required") else { return Ok(None) };
-    if all(pairs, "root_required").len() > 1 {
+    let Some(text) = find_last(pairs, "root_required") else { return Ok(None) };
+    if find_all(pairs, "root_required").len() > 1 {
         let text = "Query parameter 'root_required' may be specified only once.";
         return Err(Refusal::invalid(text).with(Code::DuplicateKey));
     }
@@ -74,7 +73,7 @@ fn root_required(pairs: &[Pair]) -> Result<Option<RootTraits>, Refusal> {
 
 /// Check 3.
 fn same_subtree(pairs: &[Pair]) -> Result<Vec<BTreeSet<String>>, Refusal> {
-    let lists = all(pairs, "same_subtree").into_iter();
+    let lists = find_all(pairs, "same_subtree").into_iter();
     let lists: Vec<BTreeSet<String>> =
         lists.map(|text| text.split(',').map(|suffix| suffix.trim().to_owned()).collect()).collect();
     if lists.iter().any(|suffixes| suffixes.contains("")) {
@@ -115,7 +114,7 @@ fn read_parameter(
         }
         "member_of" => {
             let suffix = &key[family.len()..];
-            (group.member_of, group.forbidden_aggregates) = values::member_of(&all(pairs, key), suffix, version)?;
+            (group.member_of, group.forbidden_aggregates) = values::member_of(&find_all(pairs, key), suffix, version)?;
         }
         _ => group.in_tree = Some(values::in_tree(value)?),
     }

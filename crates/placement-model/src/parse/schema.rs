@@ -1,5 +1,5 @@
-//! Which parameters a query string may have and what their values look like: the faults that the reference finds with
-//! JSON schemas, in its words. It decides nothing about what values mean.
+//! Which parameters a query string may have and the form of their values, with the messages of Placement's JSON
+//! schemas.
 
 use std::fmt;
 
@@ -8,22 +8,19 @@ use crate::{Refusal, key};
 /// A parameter of a query string after percent-decoding, in the order of the query.
 pub type Pair = (String, String);
 
-/// What a value must look like.
+/// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Anything.
     Text,
     /// A UUID with dashes at the usual places, in any case.
     Uuid,
-    /// A UUID in any spelling.
     AnyUuid,
     /// A positive integer without a sign and without leading zeros.
     Positive,
-    /// One of these.
     OneOf(&'static [&'static str]),
 }
 
-/// How the suffixes of request groups look.
+/// The form of suffixes of request groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suffixes {
     /// Numbers, up to 1.32.
@@ -87,7 +84,6 @@ impl Form {
 }
 
 impl Schema {
-    /// The same with one more parameter.
     #[must_use]
     pub fn with(mut self, key: &'static str, form: Form) -> Self {
         self.parameters.push((key, form));

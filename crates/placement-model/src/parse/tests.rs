@@ -22,7 +22,7 @@ fn refused(query: &str, minor: u8) -> Refusal {
     candidates(&pairs(query), version(minor)).expect_err(query)
 }
 
-/// That candidates are refused with this text, the dump of the schema excepted.
+/// Checks that candidates are refused with this text, except for the dump of the schema.
 fn refuses(query: &str, minor: u8, text: &str) {
     let refusal = refused(query, minor);
     assert_eq!(refusal.text.split("\n\n").next(), Some(text), "{query} at 1.{minor}");
@@ -39,7 +39,7 @@ fn amounts(text: &str) -> Vec<(String, Option<u64>)> {
 }
 
 #[test]
-fn document_51_section_4_3_resources() {
+fn lists_are_filtered_by_resources() {
     assert_eq!(amounts("VCPU:2,MEMORY_MB:1024"), [("VCPU".into(), Some(2)), ("MEMORY_MB".into(), Some(1024))]);
     assert_eq!(amounts("A:1,B:2,A: +1_0 "), [("A".into(), Some(10)), ("B".into(), Some(2))]);
     assert_eq!(amounts(" A:007"), [(" A".into(), Some(7))]);
@@ -63,7 +63,7 @@ fn document_51_section_4_3_resources() {
 }
 
 #[test]
-fn document_51_section_4_3_required() {
+fn lists_are_filtered_by_required_traits() {
     let traits = |query: &str, minor| {
         let group = asked(&format!("resources=A:1&{query}"), minor).groups.remove(0).1;
         let required: Vec<Vec<String>> =
@@ -73,7 +73,7 @@ fn document_51_section_4_3_required() {
     let one = |name: &str| vec![name.to_owned()];
     assert_eq!(traits("required= X , Y,!Z,!!W", 39), (vec![one("X"), one("Y")], vec!["W".into(), "Z".into()]));
     assert_eq!(traits("required=in:X,Y&required=Z", 39), (vec![vec!["X".into(), "Y".into()], one("Z")], vec![]));
-    assert_eq!(traits("required=X&required=!Y", 38), (vec![], vec!["Y".into()]), "only the last counts");
+    assert_eq!(traits("required=X&required=!Y", 38), (vec![], vec!["Y".into()]), "only the last value counts");
     let about = |text: &str| format!("Invalid query string parameters: {text}");
     let form = "Expected 'required' parameter value of the form: HW_CPU_X86_VMX,";
     for (value, minor, text) in [
@@ -95,7 +95,7 @@ fn document_51_section_4_3_required() {
 }
 
 #[test]
-fn document_51_section_4_3_member_of() {
+fn lists_are_filtered_by_aggregates() {
     let group = |query: &str| asked(&format!("resources=A:1&{query}"), 39).groups.remove(0).1;
     let both = group(&format!("member_of=in:{A},{A}&member_of=!{A}"));
     assert_eq!((both.member_of.len(), both.member_of[0].len(), both.forbidden_aggregates.len()), (1, 1, 1));
@@ -123,7 +123,7 @@ fn document_51_section_4_3_member_of() {
 }
 
 #[test]
-fn document_51_section_4_3_parameters_of_the_list() {
+fn parameters_of_the_list() {
     for (query, minor) in [("member_of", 2), ("resources", 3), ("in_tree", 13), ("required", 17), ("x", 39)] {
         let text = format!(
             "Invalid query string parameters: Additional properties are not allowed ('{query}' was unexpected)"
@@ -151,7 +151,7 @@ fn document_51_section_4_3_parameters_of_the_list() {
 }
 
 #[test]
-fn document_51_section_12_1_parameters_by_microversion() {
+fn parameters_by_microversion() {
     let unknown = |query: &str, minor: u8| {
         let key = query.split('=').next().unwrap();
         refuses(
@@ -191,25 +191,24 @@ fn document_51_section_12_1_parameters_by_microversion() {
 }
 
 #[test]
-fn document_51_section_12_1_repeated_parameters() {
+fn of_repeated_parameters_the_last_one_counts_or_all_do() {
     let question = asked("resources=A:1&limit=5&limit=6&group_policy=isolate&group_policy=none&resources=B:2", 39);
     assert_eq!((question.limit, question.isolate), (Some(5), true));
     assert_eq!(question.groups[0].1.resources[0].0.as_str(), "B");
     assert_eq!(asked("resources=A:1&limit=99999999999999999999", 39).limit, Some(usize::MAX));
-    // Section 19 no. 4.
     refuses("resources=A:1&limit=a&limit=1", 39, "Invalid query string parameters: 'a' does not match '^[1-9][0-9]*$'");
     refuses("resources=A:0&resources=A:1", 39, "Requested resource A requires amount >= 1. Got: 0.");
 }
 
 #[test]
-fn document_51_section_12_1_groups_are_in_the_order_of_their_first_parameter() {
+fn groups_are_in_the_order_of_their_first_parameter() {
     let question = asked("required_B=X&resources=A:1&resources_B=A:1&resources-a=A:1&group_policy=none", 39);
     let suffixes: Vec<&str> = question.groups.iter().map(|group| group.0.as_str()).collect();
     assert_eq!(suffixes, ["_B", "", "-a"]);
 }
 
 #[test]
-fn document_51_section_12_1_in_tree() {
+fn candidates_can_be_limited_to_a_tree() {
     let in_tree = |text: &str| asked(&format!("resources=A:1&in_tree={text}"), 39).groups.remove(0).1.in_tree;
     assert_eq!(in_tree(&format!(" {A} ")), Some(Key::new(A)));
     let text = "Invalid query string parameters: Expected 'in_tree' parameter to be a format of uuid. Got: x";
@@ -217,7 +216,7 @@ fn document_51_section_12_1_in_tree() {
 }
 
 #[test]
-fn document_51_section_12_1_checks_1_to_3() {
+fn checks_1_to_3() {
     let with = |query: &str| refused(&format!("resources=A:1&{query}"), 39);
     let refusal = with("root_required=X&root_required=X");
     assert_eq!(refusal.text, "Query parameter 'root_required' may be specified only once.");
@@ -231,7 +230,7 @@ fn document_51_section_12_1_checks_1_to_3() {
 }
 
 #[test]
-fn document_51_section_12_1_checks_5_to_8() {
+fn checks_5_to_8() {
     let orphaned =
         "All traits parameters must be associated with resources.  Found the following orphaned traits keys: ";
     refuses("required=X&required1=Y&resources2=A:1", 35, &format!("{orphaned}required, required1"));
@@ -244,7 +243,7 @@ fn document_51_section_12_1_checks_5_to_8() {
 }
 
 #[test]
-fn document_51_section_12_1_checks_9_to_11() {
+fn checks_9_to_11() {
     let of = |query: &str| {
         let refusal = refused(query, 36);
         (refusal.text, refusal.code)
@@ -261,7 +260,7 @@ fn document_51_section_12_1_checks_9_to_11() {
 }
 
 #[test]
-fn document_51_section_12_1_checks_12_and_13() {
+fn checks_12_and_13() {
     let text = "Conflicting required and forbidden traits found in the following traits keys: ";
     refuses("resources1=A:1&required1=B,A,!A,!B", 38, &format!("{text}required1: (A, B)"));
     refuses("resources1=A:1&required1=in:B,A&required1=!A,!B", 39, &format!("{text}required1: (A, B)"));

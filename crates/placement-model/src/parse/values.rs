@@ -1,5 +1,4 @@
-//! The values of `resources`, `required`, `member_of` and `in_tree`. It decides which spelling is which value, and from
-//! which microversion on.
+//! Parses the values of `resources`, `required`, `member_of` and `in_tree`, by microversion.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +6,11 @@ use crate::{ClassName, Key, Refusal, TraitName, Version, key};
 
 /// Amounts by class, each class once at its first place with its last amount.
 pub type Amounts = Vec<(ClassName, Option<u64>)>;
-/// Required sets, and what is forbidden.
+/// Required sets, and forbidden traits.
 pub type Traits = (Vec<BTreeSet<TraitName>>, BTreeSet<TraitName>);
 /// Sets of aggregates, and those that are forbidden.
 pub type Aggregates = (Vec<BTreeSet<Key>>, BTreeSet<Key>);
 
-/// A value of `resources`.
 pub fn resources(text: &str) -> Result<Amounts, Refusal> {
     if text.trim().is_empty() {
         return Err(badly_formed("empty string"));
@@ -71,7 +69,7 @@ pub fn required_of_all(texts: &[&str], version: Version) -> Result<Traits, Refus
     Ok(traits)
 }
 
-/// Adds a value of `required` to what there is; before 1.39 it replaces that.
+/// Adds a value of `required` to the present ones; before 1.39 it replaces them.
 pub fn add_required(traits: &mut Traits, text: &str, version: Version) -> Result<(), Refusal> {
     let (required, forbidden) = required(text, version)?;
     if !version.has(Version::ANY_TRAITS) {

@@ -1,4 +1,4 @@
-//! Clouds that are written down in a few lines, and short forms of answers about them.
+//! Clouds in a short notation, and short forms of answers about them.
 #![allow(dead_code, reason = "not every test needs everything")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,6 @@ use berth_placement_model::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Names that exist in these tests.
 pub const CLASSES: [&str; 6] = ["VCPU", "MEMORY_MB", "DISK_GB", "PCI_DEVICE", "SRIOV_NET_VF", "VGPU"];
 pub const TRAITS: [&str; 6] = [
     "COMPUTE_VOLUME_MULTI_ATTACH",
@@ -25,7 +24,6 @@ pub const SHARES: &str = "MISC_SHARES_VIA_AGGREGATE";
 pub const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
 pub const B: &str = "bbbbbbbb-0000-4000-8000-000000000000";
 
-/// An inventory with defaults and nothing used.
 pub fn held(total: u64) -> Held {
     let inventory = Inventory {
         total,
@@ -38,7 +36,7 @@ pub fn held(total: u64) -> Held {
     Held { inventory, used: 0, created_at: Timestamp::UNIX_EPOCH, updated_at: None }
 }
 
-/// Providers by name; a name is also what its UUID is made of.
+/// Providers by name; the UUID is derived from the name.
 #[derive(Default)]
 pub struct Cloud {
     pub model: Option<Model>,
@@ -136,7 +134,7 @@ impl Cloud {
         shown.join(", ")
     }
 
-    /// Of each request what each suffix is mapped to: `1=n1a 2=n1b`.
+    /// The mapping of each request's suffixes: `1=n1a 2=n1b`.
     pub fn mappings(&self, query: &str, minor: u8) -> BTreeSet<String> {
         let body = self.body(query, minor).unwrap();
         let one = |request: &Value| {
@@ -150,7 +148,7 @@ impl Cloud {
         body["allocation_requests"].as_array().unwrap().iter().map(one).collect()
     }
 
-    /// The names of providers with summaries, in order of their names.
+    /// The names of the providers with summaries, sorted.
     pub fn summaries(&self, query: &str, minor: u8) -> Vec<String> {
         let body = self.body(query, minor).unwrap();
         let mut names: Vec<String> =
@@ -159,14 +157,12 @@ impl Cloud {
         names
     }
 
-    /// The names that a list has.
     pub fn list(&self, query: &str, minor: u8) -> Result<Vec<String>, Refusal> {
         let question = parse::providers(&self.pairs(query), Version::new(minor).unwrap())?;
         Ok(self.model().list(&question)?.into_iter().map(|provider| provider.name().to_owned()).collect())
     }
 }
 
-/// Section 14.1.
 pub fn environment() -> Cloud {
     let mut cloud = Cloud::default();
     let with = |total, change: fn(&mut Held)| {

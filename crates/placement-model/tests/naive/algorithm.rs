@@ -1,5 +1,4 @@
-//! Section 12.3 of document 51, line by line, over sets. It decides which requests there are; how they look is in
-//! [`super::values`].
+//! The algorithm of Placement, step by step, over sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +11,7 @@ use super::values::{self, Answer};
 
 const SHARES: &str = "MISC_SHARES_VIA_AGGREGATE";
 
-/// What one group could take.
+/// A possible choice for one group.
 #[derive(Clone)]
 struct Request {
     anchor: ProviderId,
@@ -20,26 +19,24 @@ struct Request {
     providers: Ids,
 }
 
-/// What all groups together could take, with the providers of each.
+/// A possible choice for all groups together, with the providers of each.
 #[derive(Clone, Default)]
 struct Combination {
     amounts: Vec<(ProviderId, ClassName, u64)>,
     mappings: Mappings,
 }
 
-/// Why a group has no requests: nobody fits, or a name is unknown.
+/// Why a group has no requests: no provider fits, or a name is unknown.
 enum Stop {
     Empty,
     Refused(String),
 }
 
-/// Looking things up.
 impl Cloud {
     fn root(&self, id: ProviderId) -> ProviderId {
         self.providers[&id].root
     }
 
-    /// The tree of a provider.
     pub fn tree(&self, id: ProviderId) -> Ids {
         self.providers.keys().copied().filter(|other| self.root(*other) == self.root(id)).collect()
     }
@@ -99,9 +96,8 @@ fn matches(traits: &BTreeSet<TraitName>, group: &Group) -> bool {
     group.required.iter().all(|set| !set.is_disjoint(traits))
 }
 
-/// The algorithm.
 impl Cloud {
-    /// The answer without regard to the limit, or the text of the refusal.
+    /// The answer without the limit, or the text of the refusal.
     pub fn candidates(&self, question: &CandidatesQuestion) -> Result<Answer, String> {
         match self.found(question) {
             Ok((found, anchors)) => Ok(values::answer(self, question, &self.merge(question, &found, &anchors))),
@@ -255,7 +251,7 @@ impl Cloud {
         result
     }
 
-    /// What a combination takes, if it may be.
+    /// The amounts of a combination, if it is allowed.
     fn total(&self, question: &CandidatesQuestion, combination: &Combination) -> Option<Total> {
         let suffixed: Vec<&Ids> =
             combination.mappings.iter().filter(|one| !one.0.is_empty()).map(|one| one.1).collect();

@@ -1,5 +1,4 @@
-//! Random clouds, small enough for the naive algorithm and rich enough that every rule matters somewhere. It decides nothing
-//! about answers.
+//! Random clouds, small enough for the naive algorithm and rich enough that every rule matters in some of them.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +10,10 @@ use super::cloud::Cloud;
 use super::random::Random;
 use super::values;
 
-/// Classes of random clouds.
 pub const CLASSES: [&str; 4] = ["VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_GOLD"];
 /// Traits of random clouds; the first makes a provider share.
 pub const TRAITS: [&str; 5] =
     ["MISC_SHARES_VIA_AGGREGATE", "HW_NUMA_ROOT", "STORAGE_DISK_SSD", "CUSTOM_FAST", "CUSTOM_RARE"];
-/// Aggregates of random clouds.
 pub const AGGREGATES: u64 = 4;
 
 /// The UUID of a provider (kind 1) or an aggregate (kind 2).
@@ -36,7 +33,7 @@ struct Density {
 const SMALL: Density = Density { classes: 600, traits: 400, aggregates: 350, parents: 600 };
 const LARGE: Density = Density { classes: 200, traits: 120, aggregates: 50, parents: 300 };
 
-/// A cloud of about ten providers that have much, or of eighty that have little: in these it is worth while to leave some out.
+/// A cloud of about ten providers with many inventories, or of eighty with few, where it pays to skip providers.
 pub fn cloud(random: &mut Random) -> Cloud {
     let is_large = random.chance(150);
     let (count, density) = if is_large { (60 + random.below(40), LARGE) } else { (2 + random.below(10), SMALL) };
@@ -104,7 +101,7 @@ fn held(random: &mut Random) -> Held {
         allocation_ratio: [1.0, 1.0, 1.5, 2.0, 0.7][random_place(pick(5))],
     };
     let most = values::capacity(&inventory).max(0).unsigned_abs();
-    // Now and then more is used than there is: somebody has shrunk the inventory.
+    // Sometimes usage exceeds the inventory, as after a user has shrunk it.
     let used = [0, 0, 0, 0, 1, most / 2, most, most + 1][random_place(pick(8))];
     Held { inventory, used, created_at: Timestamp::UNIX_EPOCH, updated_at: None }
 }

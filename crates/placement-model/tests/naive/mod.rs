@@ -1,6 +1,5 @@
-//! Allocation candidates a second time: the algorithm of document 51 section 12 as plainly as possible, and random clouds and
-//! queries to compare it with. It decides what the right answer is; it shares nothing with the model of the product but the
-//! types of providers and questions, and it is slow.
+//! A naive second implementation of allocation candidates, which follows the algorithm of Placement as plainly as
+//! possible, with random clouds and queries for comparisons.
 
 mod algorithm;
 mod cloud;

@@ -1,4 +1,4 @@
-//! Random queries about candidates, of all microversions. It decides nothing about answers.
+//! Random queries about candidates, of all microversions.
 
 use berth_placement_model::Version;
 
@@ -8,15 +8,13 @@ use super::random::Random;
 /// The parameters of a query.
 pub type Pairs = Vec<(String, String)>;
 
-/// A microversion that has candidates.
 pub fn version(random: &mut Random) -> Version {
     let minor = 10 + random.below(30);
-    // Most rules are those of the newest.
+    // Mostly the newest version, which has the most rules.
     let minor = if random.chance(400) { 39 } else { minor };
     u8::try_from(minor).ok().and_then(Version::new).unwrap_or(Version::NEWEST)
 }
 
-/// A query that is well-formed, mostly.
 pub fn query(random: &mut Random, version: Version) -> Pairs {
     let mut pairs = Pairs::new();
     let suffixes = suffixes(random, version);
@@ -83,7 +81,7 @@ fn resources(random: &mut Random) -> String {
         some.push(CLASSES[random.below(4)]);
     }
     if random.chance(15) {
-        some.push("CUSTOM_NOBODY_KNOWS");
+        some.push("CUSTOM_UNKNOWN");
     }
     let amount = |random: &mut Random| {
         if random.chance(5) { "99999999999999999999".to_owned() } else { (1 + random.below(5) / 2).to_string() }
@@ -104,7 +102,7 @@ fn traits(random: &mut Random, may_forbid: bool) -> String {
         some.push(TRAITS[1 + random.below(4)].to_owned());
     }
     if random.chance(15) {
-        some.push("CUSTOM_NOBODY_KNOWS".to_owned());
+        some.push("CUSTOM_UNKNOWN".to_owned());
     }
     some.join(",")
 }

@@ -1,18 +1,16 @@
-//! Seeded numbers as clouds and queries draw them.
+//! Seeded random numbers for clouds and queries.
 
 use fastrand::Rng;
 
-/// The numbers of a seed.
+/// A generator with a seed.
 #[derive(Clone, Debug)]
 pub struct Random(Rng);
 
 impl Random {
-    /// The numbers of this seed.
     pub fn new(seed: u64) -> Self {
         Self(Rng::with_seed(seed))
     }
 
-    /// Any number.
     pub fn draw(&mut self) -> u64 {
         self.0.u64(..)
     }

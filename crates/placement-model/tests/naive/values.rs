@@ -1,5 +1,4 @@
-//! Answers about candidates as values that can be compared: the order of requests and of providers plays no role in
-//! them. It decides what an answer must contain, and reads the one of a server the same way.
+//! Answers about candidates as comparable values, independent of the order of requests and providers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +8,20 @@ use serde_json::{Map, Value, json};
 
 use super::cloud::{Cloud, Mappings, Total};
 
-/// An answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// Requests in one order, so that equal multisets are equal.
+    /// Sorted requests, so that equal multisets are equal.
     pub requests: Vec<Value>,
-    /// Summaries by UUID.
     pub summaries: Map<String, Value>,
-    /// For each request its summaries, if it were alone.
+    /// The summaries of each request, as if it were the only one.
     pub alone: Vec<BTreeSet<String>>,
 }
 
-/// The reported capacity of section 2.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "integers are below 2^31")]
 pub fn capacity(inventory: &Inventory) -> i64 {
     ((inventory.total as f64 - inventory.reserved as f64) * inventory.allocation_ratio).trunc() as i64
 }
 
-/// Reads the body of a server.
 pub fn read(body: &[u8]) -> Option<Answer> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let requests = body.get("allocation_requests")?.as_array()?.iter().map(in_one_order).collect();
@@ -53,7 +48,6 @@ fn sort(list: Option<&mut Value>) {
     }
 }
 
-/// The answer with these requests.
 pub fn answer(cloud: &Cloud, question: &CandidatesQuestion, requests: &BTreeSet<(Total, Mappings)>) -> Answer {
     let mut pairs: Vec<(Value, BTreeSet<String>)> = Vec::new();
     let mut summaries = Map::new();
@@ -98,7 +92,6 @@ fn request(cloud: &Cloud, question: &CandidatesQuestion, total: &Total, mappings
     json!({ "allocations": map, "mappings": mappings })
 }
 
-/// Whose summaries a request brings.
 fn summarized(cloud: &Cloud, question: &CandidatesQuestion, total: &Total) -> BTreeSet<ProviderId> {
     let used = total.keys().map(|key| key.0);
     if question.version.has(Version::NESTED_CANDIDATES) {

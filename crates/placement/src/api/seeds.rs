@@ -1,5 +1,4 @@
-//! Where chance comes from: one number for each query whose candidates are in an order that is drawn. Tests put their own in
-//! place.
+//! The source of random numbers for the random order of candidates. Tests use their own.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -10,17 +9,15 @@ use std::sync::Arc;
 pub struct Seeds(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Seeds {
-    /// Seeds that nobody can foretell. Each state of the standard hasher has keys other than the one before.
+    /// Seeds that cannot be predicted. Each state of the standard hasher has keys other than the one before.
     pub fn random() -> Self {
         Self::of(|| RandomState::new().build_hasher().finish())
     }
 
-    /// Seeds from elsewhere.
     pub fn of(source: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }
 
-    /// The next one.
     pub fn draw(&self) -> u64 {
         (self.0)()
     }

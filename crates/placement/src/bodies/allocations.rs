@@ -1,10 +1,9 @@
-//! Bodies of PUT and POST allocations. It decides what the forms of all microversions have in common: a
-//! [`ConsumerWrite`].
+//! Bodies of PUT and POST allocations. All microversions become a [`ConsumerWrite`].
 
-use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, NOBODY};
+use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, UNKNOWN_OWNER};
 use berth_placement_model::{ClassName, Key, Version};
 
-use super::{Lazy, last_of_each, text};
+use super::{Lazy, keep_last_of_each, text};
 use crate::json::Json;
 use crate::schema::{Pattern, Schema};
 
@@ -28,18 +27,19 @@ fn by_provider() -> Schema {
     Schema::object().matching(Pattern::KEY, one)
 }
 
-/// What may be left empty, from 1.28 on and in every POST.
+/// The members that may be empty, from 1.28 on and in every POST.
 fn emptiable() -> Schema {
     owned(Schema::object().requires("allocations", by_provider()))
 }
 
-fn guarded() -> Schema {
+fn with_consumer_generation() -> Schema {
     emptiable().requires("consumer_generation", Schema::integer().or_null())
 }
 
 fn mapped() -> Schema {
     let mappings = Schema::object().nonempty().open();
-    guarded().with("mappings", mappings.matching(Pattern::SUFFIX, Schema::array(Schema::uuid()).nonempty()))
+    with_consumer_generation()
+        .with("mappings", mappings.matching(Pattern::SUFFIX, Schema::array(Schema::uuid()).nonempty()))
 }
 
 fn typed() -> Schema {
@@ -53,22 +53,21 @@ fn many(one: Schema) -> Schema {
 static PUT_LIST: Lazy = Lazy::new(list);
 static PUT_OWNED: Lazy = Lazy::new(|| owned(list()));
 static PUT_BY_PROVIDER: Lazy = Lazy::new(|| owned(Schema::object().requires("allocations", by_provider().nonempty())));
-static PUT_GUARDED: Lazy = Lazy::new(guarded);
+static PUT_WITH_GENERATION: Lazy = Lazy::new(with_consumer_generation);
 static PUT_MAPPED: Lazy = Lazy::new(mapped);
 static PUT_TYPED: Lazy = Lazy::new(typed);
 static POST_PLAIN: Lazy = Lazy::new(|| many(emptiable()).nonempty());
-static POST_GUARDED: Lazy = Lazy::new(|| many(guarded()).nonempty());
+static POST_WITH_GENERATION: Lazy = Lazy::new(|| many(with_consumer_generation()).nonempty());
 static POST_MAPPED: Lazy = Lazy::new(|| many(mapped()).nonempty());
 static POST_TYPED: Lazy = Lazy::new(|| many(typed()).nonempty());
 
-/// For PUT.
 pub fn put(version: Version) -> &'static Schema {
     if version.has(Version::CONSUMER_TYPES) {
         &PUT_TYPED
     } else if version.has(Version::MAPPINGS) {
         &PUT_MAPPED
     } else if version.has(Version::CONSUMER_GENERATIONS) {
-        &PUT_GUARDED
+        &PUT_WITH_GENERATION
     } else if version.has(Version::ALLOCATIONS_BY_PROVIDER) {
         &PUT_BY_PROVIDER
     } else if version.has(Version::CONSUMER_OWNERS) {
@@ -78,14 +77,13 @@ pub fn put(version: Version) -> &'static Schema {
     }
 }
 
-/// For POST.
 pub fn post(version: Version) -> &'static Schema {
     if version.has(Version::CONSUMER_TYPES) {
         &POST_TYPED
     } else if version.has(Version::MAPPINGS) {
         &POST_MAPPED
     } else if version.has(Version::CONSUMER_GENERATIONS) {
-        &POST_GUARDED
+        &POST_WITH_GENERATION
     } else {
         &POST_PLAIN
     }
@@ -98,13 +96,12 @@ pub fn of_reshape(version: Version) -> Schema {
     } else if version.has(Version::MAPPINGS) {
         many(mapped())
     } else {
-        many(guarded())
+        many(with_consumer_generation())
     }
 }
 
-/// What one body says of one consumer.
 pub fn read(consumer: Key, body: &Json, version: Version) -> ConsumerWrite {
-    let owner = |name| if version.has(Version::CONSUMER_OWNERS) { text(body, name) } else { NOBODY.to_owned() };
+    let owner = |name| if version.has(Version::CONSUMER_OWNERS) { text(body, name) } else { UNKNOWN_OWNER.to_owned() };
     ConsumerWrite {
         consumer,
         project: owner("project_id"),
@@ -115,10 +112,10 @@ pub fn read(consumer: Key, body: &Json, version: Version) -> ConsumerWrite {
     }
 }
 
-/// What a body says of many, in its order; of two spellings of one consumer the last counts.
+/// The writes of a body with several consumers, in its order; of two spellings of one consumer the last counts.
 pub fn read_many(body: &Json, version: Version) -> Vec<ConsumerWrite> {
     let consumers = body.members().iter().map(|(consumer, body)| (Key::new(consumer), body));
-    last_of_each(consumers).into_iter().map(|(consumer, body)| read(consumer, body, version)).collect()
+    keep_last_of_each(consumers).into_iter().map(|(consumer, body)| read(consumer, body, version)).collect()
 }
 
 fn guard(body: &Json, version: Version) -> ConsumerGuard {
@@ -135,9 +132,9 @@ fn allocations(body: &Json) -> Vec<(Key, Vec<(ClassName, u64)>)> {
     match body.get("allocations") {
         Some(Json::List(elements)) => {
             let uuid = |element: &Json| text(element.get("resource_provider").unwrap_or(&Json::Null), "uuid");
-            last_of_each(elements.iter().map(|element| part(&uuid(element), element)))
+            keep_last_of_each(elements.iter().map(|element| part(&uuid(element), element)))
         }
-        Some(object) => last_of_each(object.members().iter().map(|(provider, one)| part(provider, one))),
+        Some(object) => keep_last_of_each(object.members().iter().map(|(provider, one)| part(provider, one))),
         None => Vec::new(),
     }
 }
@@ -161,7 +158,7 @@ mod tests {
         json::read(text.replace("RP", RP).as_bytes()).unwrap()
     }
 
-    fn told(schema: &Schema, body: &str) -> String {
+    fn reported(schema: &Schema, body: &str) -> String {
         check(&value(body), schema).map_or_else(|complaint| complaint.message, |()| String::new())
     }
 
@@ -170,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_9_2_bodies_of_put_by_version() {
+    fn bodies_of_put_by_version() {
         let list = r#""allocations": [{"resource_provider": {"uuid": "RP"}, "resources": {"VCPU": 1}}]"#;
         let dict = r#""allocations": {"RP": {"resources": {"VCPU": 1}, "generation": 7}}"#;
         let owner = r#""project_id": "p", "user_id": "u""#;
@@ -207,17 +204,17 @@ mod tests {
                 "0 is less than the minimum of 1",
             ),
         ] {
-            assert_eq!(told(put(version(minor)), &body), expected, "1.{minor} {body}");
+            assert_eq!(reported(put(version(minor)), &body), expected, "1.{minor} {body}");
         }
     }
 
     #[test]
-    fn document_51_section_9_2_bodies_of_post() {
+    fn bodies_of_post() {
         let one = r#"{"allocations": {}, "project_id": "p", "user_id": "u"}"#;
-        assert_eq!(told(post(version(13)), &format!(r#"{{"RP": {one}}}"#)), "");
-        assert_eq!(told(post(version(13)), "{}"), "{} should be non-empty");
-        assert_eq!(told(&of_reshape(version(30)), "{}"), "");
-        let wrong = told(post(version(13)), &format!(r#"{{"x": {one}}}"#));
+        assert_eq!(reported(post(version(13)), &format!(r#"{{"RP": {one}}}"#)), "");
+        assert_eq!(reported(post(version(13)), "{}"), "{} should be non-empty");
+        assert_eq!(reported(&of_reshape(version(30)), "{}"), "");
+        let wrong = reported(post(version(13)), &format!(r#"{{"x": {one}}}"#));
         assert_eq!(wrong, "'x' does not match any of the regexes: '^[0-9a-fA-F-]{36}$'");
     }
 
@@ -230,7 +227,7 @@ mod tests {
                 {"resource_provider": {"uuid": "{RP}"}, "resources": {"VCPU": 3}}]}"#,
         );
         let write = read(Key::new("c"), &body, version(0));
-        assert_eq!((write.project.as_str(), write.user.as_str()), (NOBODY, NOBODY));
+        assert_eq!((write.project.as_str(), write.user.as_str()), (UNKNOWN_OWNER, UNKNOWN_OWNER));
         assert_eq!((write.kind, write.generation), (None, ConsumerGuard::Unchecked));
         let class = |name| ClassName::new(name);
         let expected = vec![
@@ -241,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_9_2_generations_of_consumers() {
+    fn generations_of_consumers() {
         let guard = |text: &str| read(Key::new("c"), &value(text), version(28)).generation;
         assert_eq!(guard(r#"{"consumer_generation": null}"#), ConsumerGuard::Expected(None));
         assert_eq!(guard(r#"{"consumer_generation": 2.0}"#), ConsumerGuard::Expected(Some(2)));

@@ -1,4 +1,4 @@
-//! Bodies of inventories. It decides defaults: what a record leaves out is set to them by every write.
+//! Bodies of inventories, with the defaults of what a record leaves out.
 
 use berth_placement_model::command::ReservedRule;
 use berth_placement_model::{ClassName, Inventory, Version};
@@ -32,29 +32,22 @@ pub fn all() -> Schema {
         .requires("inventories", Schema::object().matching(Pattern::NAME, record()).open())
 }
 
-/// POST of one.
 pub static ADDED: Lazy = Lazy::new(|| record().requires("resource_class", Schema::text().like(Pattern::NAME)));
-/// PUT of one.
 pub static ONE: Lazy = Lazy::new(|| record().requires("resource_provider_generation", Schema::integer()));
-/// PUT of all.
 pub static ALL: Lazy = Lazy::new(all);
 
-/// The rule for what is reserved.
 pub fn reserved_rule(version: Version) -> ReservedRule {
     if version.has(Version::ALL_RESERVED) { ReservedRule::UpToTotal } else { ReservedRule::BelowTotal }
 }
 
-/// The class of a body for POST.
 pub fn class(body: &Json) -> ClassName {
     ClassName::new(&text(body, "resource_class"))
 }
 
-/// The generation that a body expects.
 pub fn generation(body: &Json) -> i64 {
     integer(body, "resource_provider_generation")
 }
 
-/// A record with its defaults.
 pub fn inventory(record: &Json) -> Inventory {
     let count = |name: &str, default: u64| {
         record.get(name).and_then(Json::as_integer).and_then(|count| u64::try_from(count).ok()).unwrap_or(default)
@@ -69,8 +62,8 @@ pub fn inventory(record: &Json) -> Inventory {
     }
 }
 
-/// All records of a body, in its order. What has no name of a class is passed on with any record: nothing but the name
-/// of it will be looked at.
+/// All records of a body, in its order. A key that is not a class name is returned with a placeholder record, because
+/// only its name will be read.
 pub fn inventories(body: &Json) -> Vec<(ClassName, Inventory)> {
     let records = body.get("inventories").map(Json::members).unwrap_or_default();
     let valid =
@@ -84,12 +77,12 @@ mod tests {
     use crate::json::read;
     use crate::schema::check;
 
-    fn told(schema: &Schema, body: &str) -> String {
+    fn reported(schema: &Schema, body: &str) -> String {
         check(&read(body.as_bytes()).unwrap(), schema).map_or_else(|complaint| complaint.message, |()| String::new())
     }
 
     #[test]
-    fn document_51_section_5_limits() {
+    fn amounts_of_inventories_have_limits() {
         for (record, expected) in [
             (r#"{"total": 1}"#, ""),
             (r#"{"total": 2147483647, "reserved": 0, "allocation_ratio": -1}"#, ""),
@@ -97,18 +90,18 @@ mod tests {
             (r#"{"total": 2147483648}"#, "2147483648 is greater than the maximum of 2147483647"),
             (r#"{"total": 1, "reserved": -1}"#, "-1 is less than the minimum of 0"),
             (r#"{"total": 1, "allocation_ratio": 3.5e38}"#, "3.5e+38 is greater than the maximum of 3.40282e+38"),
-            (r#"{"total": 1, "house": "red"}"#, "Additional properties are not allowed ('house' was unexpected)"),
+            (r#"{"total": 1, "colour": "red"}"#, "Additional properties are not allowed ('colour' was unexpected)"),
             ("{}", "'total' is a required property"),
         ] {
             let body = format!(r#"{{"resource_provider_generation": 0, "inventories": {{"VCPU": {record}}}}}"#);
-            assert_eq!(told(&ALL, &body), expected, "{record}");
+            assert_eq!(reported(&ALL, &body), expected, "{record}");
         }
-        assert_eq!(told(&ONE, r#"{"total": 1}"#), "'resource_provider_generation' is a required property");
-        assert_eq!(told(&ADDED, r#"{"total": 1, "resource_class": "no"}"#), "'no' does not match '^[A-Z0-9_]+$'");
+        assert_eq!(reported(&ONE, r#"{"total": 1}"#), "'resource_provider_generation' is a required property");
+        assert_eq!(reported(&ADDED, r#"{"total": 1, "resource_class": "no"}"#), "'no' does not match '^[A-Z0-9_]+$'");
     }
 
     #[test]
-    fn document_51_section_5_what_is_left_out_gets_its_default() {
+    fn what_is_left_out_gets_its_default() {
         let body = read(br#"{"inventories": {"VCPU": {"total": 4.0, "allocation_ratio": 2}, "no class": 7}}"#).unwrap();
         let default = Inventory {
             total: 4,

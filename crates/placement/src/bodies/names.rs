@@ -20,7 +20,6 @@ pub static TRAITS: Lazy = Lazy::new(|| {
         .requires("resource_provider_generation", Schema::integer())
 });
 
-/// The name of a class.
 pub fn class(body: &Json) -> ClassName {
     ClassName::new(&text(body, "name"))
 }
@@ -30,7 +29,6 @@ pub fn body_with(name: &str) -> Json {
     Json::Object(vec![("name".to_owned(), Json::Text(name.to_owned()))])
 }
 
-/// Whether a trait may have this name.
 pub fn is_custom_trait(name: &str) -> bool {
     (Pattern::CUSTOM.matches)(name) && name.len() <= LONGEST
 }

@@ -20,12 +20,10 @@ static POST_NESTED: Lazy = Lazy::new(|| parent(name().with("uuid", Schema::uuid(
 static PUT: Lazy = Lazy::new(name);
 static PUT_NESTED: Lazy = Lazy::new(|| parent(name()));
 
-/// For POST.
 pub fn creation(version: Version) -> &'static Schema {
     if version.has(Version::NESTED_PROVIDERS) { &POST_NESTED } else { &POST }
 }
 
-/// For PUT.
 pub fn update(version: Version) -> &'static Schema {
     if version.has(Version::NESTED_PROVIDERS) { &PUT_NESTED } else { &PUT }
 }
@@ -33,15 +31,11 @@ pub fn update(version: Version) -> &'static Schema {
 /// A provider as a body describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
-    /// Its name.
     pub name: String,
-    /// Its UUID, if given.
     pub uuid: Option<Key>,
-    /// What is said of its parent.
     pub parent: Parent,
 }
 
-/// What the body says.
 pub fn read(body: &Json) -> Described {
     let key = |value: &Json| value.as_text().map(Key::new);
     let parent = body.get("parent_provider_uuid").map_or(Parent::Unchanged, |value| Parent::Set(key(value)));

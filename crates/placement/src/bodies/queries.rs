@@ -5,22 +5,18 @@ use berth_placement_model::Version;
 use super::{Lazy, text};
 use crate::json::Json;
 use crate::ledger::{KindFilter, UsageQuestion};
-use crate::protocol::problem::Problem;
+use crate::protocol::api_error::ApiError;
 use crate::schema::{Pattern, Schema};
 
 /// Filters of GET `/traits`; all must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraitFilter {
-    /// One of these.
     names: Option<Vec<String>>,
-    /// Begins with this.
     prefix: Option<String>,
-    /// Whether at least one provider has it.
     associated: Option<bool>,
 }
 
 impl TraitFilter {
-    /// Whether a trait passes.
     pub fn passes(&self, name: &str, has_holders: bool) -> bool {
         self.names.as_ref().is_none_or(|names| names.iter().any(|one| one == name))
             && self.prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix))
@@ -28,7 +24,6 @@ impl TraitFilter {
     }
 }
 
-/// GET `/traits`.
 pub static TRAITS: Lazy =
     Lazy::new(|| Schema::object().with("name", Schema::text()).with("associated", Schema::text()));
 
@@ -41,12 +36,10 @@ fn usages() -> Schema {
     Schema::object().requires("project_id", id()).with("user_id", id())
 }
 
-/// GET `/usages`.
 pub fn usages_schema(version: Version) -> &'static Schema {
     if version.has(Version::CONSUMER_TYPES) { &USAGES_WITH_KIND } else { &USAGES }
 }
 
-/// Whose usage is asked for.
 pub fn usage_question(query: &Json) -> UsageQuestion {
     let member = |name| query.get(name).and_then(Json::as_text).map(str::to_owned);
     let kind = match member("consumer_type").as_deref() {
@@ -57,13 +50,11 @@ pub fn usage_question(query: &Json) -> UsageQuestion {
     UsageQuestion { project: text(query, "project_id"), user: member("user_id"), kind }
 }
 
-/// Whether all types are one group.
 pub fn all_together(query: &Json) -> bool {
     query.get("consumer_type").and_then(Json::as_text) == Some("all")
 }
 
-/// Which traits are asked for.
-pub fn trait_filter(query: &Json) -> Result<TraitFilter, Problem> {
+pub fn trait_filter(query: &Json) -> Result<TraitFilter, ApiError> {
     let mut filter = TraitFilter::default();
     if let Some(value) = query.get("name").and_then(Json::as_text) {
         match value.split_once(':') {
@@ -79,16 +70,16 @@ pub fn trait_filter(query: &Json) -> Result<TraitFilter, Problem> {
             "false" => false,
             _ => {
                 let text = r#"The query parameter "associated" only accepts "true" or "false""#;
-                return Err(Problem::invalid(text));
+                return Err(ApiError::invalid(text));
             }
         });
     }
     Ok(filter)
 }
 
-fn badly_formatted(value: &str) -> Problem {
+fn badly_formatted(value: &str) -> ApiError {
     let form = "Expected name query string parameter in form: ?name=[in|startswith]:[name1,name2|prefix]";
-    Problem::invalid(format!("Badly formatted name parameter. {form}. Got: \"{value}\""))
+    ApiError::invalid(format!("Badly formatted name parameter. {form}. Got: \"{value}\""))
 }
 
 #[cfg(test)]
@@ -97,11 +88,11 @@ mod tests {
     use crate::json::read;
 
     fn filter(query: &str) -> Result<TraitFilter, String> {
-        trait_filter(&read(query.as_bytes()).unwrap()).map_err(|problem| problem.text)
+        trait_filter(&read(query.as_bytes()).unwrap()).map_err(|error| error.text)
     }
 
     #[test]
-    fn document_51_section_7_filters_of_traits() {
+    fn filters_of_traits() {
         let names = Some(vec!["A".to_owned(), "B".to_owned()]);
         assert_eq!(filter(r#"{"name": "in:A,B"}"#).unwrap(), TraitFilter { names, ..TraitFilter::default() });
         let both = TraitFilter { prefix: Some("HW:".to_owned()), associated: Some(true), ..TraitFilter::default() };
@@ -112,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_10_types_of_consumers() {
+    fn types_of_consumers() {
         let kind = |query: &str| usage_question(&read(query.as_bytes()).unwrap()).kind;
         assert_eq!(kind(r#"{"project_id": "p"}"#).or(kind(r#"{"consumer_type": "all"}"#)), None);
         assert_eq!(kind(r#"{"consumer_type": "unknown"}"#), Some(KindFilter::Unset));

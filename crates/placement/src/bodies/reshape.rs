@@ -3,7 +3,7 @@
 use berth_placement_model::command::{ConsumerWrite, NewInventories};
 use berth_placement_model::{Key, Version};
 
-use super::{Lazy, allocations, inventories, last_of_each};
+use super::{Lazy, allocations, inventories, keep_last_of_each};
 use crate::json::Json;
 use crate::schema::{Pattern, Schema};
 
@@ -16,7 +16,6 @@ static OLDEST: Lazy = Lazy::new(|| schema_of(Version::RESHAPER));
 static MAPPED: Lazy = Lazy::new(|| schema_of(Version::MAPPINGS));
 static TYPED: Lazy = Lazy::new(|| schema_of(Version::CONSUMER_TYPES));
 
-/// The schema.
 pub fn schema(version: Version) -> &'static Schema {
     if version.has(Version::CONSUMER_TYPES) {
         &TYPED
@@ -27,10 +26,10 @@ pub fn schema(version: Version) -> &'static Schema {
     }
 }
 
-/// What the body says; of two spellings of one provider the last counts.
+/// The content of the body; of two spellings of one provider the last counts.
 pub fn read(body: &Json, version: Version) -> (Vec<NewInventories>, Vec<ConsumerWrite>) {
     let members = body.get("inventories").map(Json::members).unwrap_or_default();
-    let each = last_of_each(members.iter().map(|(provider, one)| (Key::new(provider), one)));
+    let each = keep_last_of_each(members.iter().map(|(provider, one)| (Key::new(provider), one)));
     let new = |(provider, one)| NewInventories {
         provider,
         generation: inventories::generation(one),

@@ -1,5 +1,4 @@
-//! Allocations of consumers and of providers, and the reshaper. It decides what is shown by version; what fits is the
-//! model's.
+//! Allocations of consumers and of providers, and the reshaper.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +9,11 @@ use serde::Serialize;
 use super::call::Call;
 use super::ledger::write;
 use super::usages::UNKNOWN;
-use crate::answer::{Age, Answer};
+use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::{allocations, reshape as reshape_body};
 use crate::ledger::ConsumerRecord;
-use crate::protocol::problem::Problem;
+use crate::protocol::api_error::ApiError;
 use crate::shapes::Amounts;
 
 #[derive(Serialize)]
@@ -49,15 +48,17 @@ struct ByConsumer {
     consumer_generation: Option<i64>,
 }
 
-pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let found = api.ledger.consumer(&call.key(), call.until).await?;
     Ok(match found {
-        Some(consumer) => Answer::json(&of_consumer(&consumer, call.version), Age::Since(consumer.modified)),
-        None => Answer::json(&serde_json::json!({ "allocations": {} }), Age::New),
+        Some(consumer) => {
+            Answer::json(&render_consumer_allocations(&consumer, call.version), AnswerAge::Since(consumer.modified))
+        }
+        None => Answer::json(&serde_json::json!({ "allocations": {} }), AnswerAge::New),
     })
 }
 
-fn of_consumer(consumer: &ConsumerRecord, version: Version) -> OfConsumer {
+fn render_consumer_allocations(consumer: &ConsumerRecord, version: Version) -> OfConsumer {
     let at = |(provider, generation, resources): &(berth_placement_model::Key, i64, BTreeMap<_, _>)| {
         (provider.to_string(), AtProvider { resources: Amounts(resources.clone()), generation: *generation })
     };
@@ -71,10 +72,10 @@ fn of_consumer(consumer: &ConsumerRecord, version: Version) -> OfConsumer {
     }
 }
 
-pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let none = || {
         let key = &call.key;
-        Problem::not_found(format!("Resource provider '{key}' not found: No resource provider with uuid {key} found"))
+        ApiError::not_found(format!("Resource provider '{key}' not found: No resource provider with uuid {key} found"))
     };
     let found = api.ledger.consumers_at(&call.key(), call.until).await?.ok_or_else(none)?;
     let by_consumer = |(consumer, (generation, resources)): (berth_placement_model::Key, (i64, BTreeMap<_, _>))| {
@@ -85,30 +86,30 @@ pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, Problem> {
         allocations: found.consumers.into_iter().map(by_consumer).collect(),
         resource_provider_generation: found.generation,
     };
-    Ok(Answer::json(&shape, Age::newest([found.modified])))
+    Ok(Answer::json(&shape, AnswerAge::newest([found.modified])))
 }
 
-pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn set(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     if canonical(&call.key).is_none() {
-        return Err(Problem::invalid(format!("Malformed consumer_uuid: {}", call.key)));
+        return Err(ApiError::invalid(format!("Malformed consumer_uuid: {}", call.key)));
     }
     let body = call.json(allocations::put(call.version))?;
     write(api, call, Command::SetAllocations(allocations::read(call.key(), &body, call.version))).await?;
     Ok(Answer::nothing())
 }
 
-pub async fn set_many(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn set_many(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let body = call.json(allocations::post(call.version))?;
     write(api, call, Command::SetManyAllocations(allocations::read_many(&body, call.version))).await?;
     Ok(Answer::nothing())
 }
 
-pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     write(api, call, Command::DeleteAllocations { consumer: call.key() }).await?;
     Ok(Answer::nothing())
 }
 
-pub async fn reshape(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn reshape(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let body = call.json(reshape_body::schema(call.version))?;
     let (inventories, allocations) = reshape_body::read(&body, call.version);
     write(api, call, Command::Reshape { inventories, allocations }).await?;

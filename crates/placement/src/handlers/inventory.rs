@@ -1,24 +1,24 @@
-//! One inventory of a provider. It decides what is shown; what fits is the model's.
+//! One inventory of a provider.
 
 use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, ProviderState};
 
 use super::call::Call;
 use super::inventories::modified;
-use super::ledger::{again, known, provider, untold, write};
-use crate::answer::{Age, Answer};
+use super::ledger::{concurrent_update, known, provider, unknown_outcome, write};
+use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::inventories::{ADDED, ONE, class, generation, inventory, reserved_rule};
-use crate::protocol::problem::Problem;
+use crate::protocol::api_error::ApiError;
 use crate::shapes::{provider_path, record};
 
-pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let state = provider(api, call, &again(&call.key, " : ")).await?;
-    let none = || Problem::not_found(format!("No inventory of class {} for {}", call.name, call.key));
+pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {
+    let state = provider(api, call, &concurrent_update(&call.key, " : ")).await?;
+    let none = || ApiError::not_found(format!("No inventory of class {} for {}", call.name, call.key));
     shown(&state, &ClassName::new(&call.name)).ok_or_else(none)
 }
 
-pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn create(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let provider = known(api, call).await?;
     let body = call.json(&ADDED)?;
     let class = class(&body);
@@ -26,11 +26,11 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let inventory = inventory(&body);
     let reserved = reserved_rule(call.version);
     let command = Command::AddInventory { provider, class: class.clone(), inventory, reserved };
-    let state = write(api, call, command).await?.provider.ok_or_else(untold)?;
-    Ok(shown(&state, &class).ok_or_else(untold)?.with_status(StatusCode::CREATED).at(url))
+    let state = write(api, call, command).await?.provider.ok_or_else(unknown_outcome)?;
+    Ok(shown(&state, &class).ok_or_else(unknown_outcome)?.with_status(StatusCode::CREATED).at(url))
 }
 
-pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn set(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let provider = known(api, call).await?;
     let body = call.json(&ONE)?;
     let class = ClassName::new(&call.name);
@@ -41,11 +41,11 @@ pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
         inventory: inventory(&body),
         reserved: reserved_rule(call.version),
     };
-    let state = write(api, call, command).await?.provider.ok_or_else(untold)?;
-    shown(&state, &class).ok_or_else(untold)
+    let state = write(api, call, command).await?.provider.ok_or_else(unknown_outcome)?;
+    shown(&state, &class).ok_or_else(unknown_outcome)
 }
 
-pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let command = Command::DeleteInventory { provider: call.key(), class: ClassName::new(&call.name) };
     write(api, call, command).await?;
     Ok(Answer::nothing())
@@ -53,5 +53,5 @@ pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
 
 fn shown(state: &ProviderState, class: &ClassName) -> Option<Answer> {
     let held = state.inventories.get(class)?;
-    Some(Answer::json(&record(&held.inventory, Some(state.generation)), Age::Since(modified(held))))
+    Some(Answer::json(&record(&held.inventory, Some(state.generation)), AnswerAge::Since(modified(held))))
 }

@@ -1,5 +1,4 @@
-//! `/resource_providers` and `/resource_providers/{uuid}`. It decides how a provider that was written is shown; the
-//! rules of trees and names are the model's.
+//! `/resource_providers` and `/resource_providers/{uuid}`.
 
 use axum::http::StatusCode;
 use berth_placement_model::command::Parent;
@@ -9,12 +8,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::call::Call;
-use super::ledger::{known, model, no_provider, untold, write};
-use crate::answer::{Age, Answer};
+use super::ledger::{known, model, no_provider, unknown_outcome, write};
+use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::providers::{creation, read, update as update_schema};
 use crate::ledger::Written;
-use crate::protocol::problem::Problem;
+use crate::protocol::api_error::ApiError;
 use crate::shapes;
 
 #[derive(Serialize)]
@@ -22,26 +21,26 @@ struct All {
     resource_providers: Vec<shapes::Provider>,
 }
 
-pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let question = parse::providers(&call.query, call.version)?;
     let model = model(api, call).await?;
     let found = model.list(&question)?;
-    let age = Age::newest(found.iter().map(|provider| Some(modified(*provider))));
+    let age = AnswerAge::newest(found.iter().map(|provider| Some(modified(*provider))));
     let shapes = found.iter().map(|provider| shapes::provider(*provider, call.version));
     Ok(Answer::json(&All { resource_providers: shapes.collect() }, age))
 }
 
-pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let model = model(api, call).await?;
     let found = model.provider(&call.key()).ok_or_else(|| no_provider(&call.key, ""))?;
-    Ok(Answer::json(&shapes::provider(found, call.version), Age::Since(modified(found))))
+    Ok(Answer::json(&shapes::provider(found, call.version), AnswerAge::Since(modified(found))))
 }
 
 fn modified(provider: Provider<'_>) -> Timestamp {
     provider.updated_at().unwrap_or(provider.created_at())
 }
 
-pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn create(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let described = read(&call.json(creation(call.version))?);
     let uuid = described.uuid.unwrap_or_else(|| Key::new(&uuid::Uuid::new_v4().to_string()));
     let parent = if let Parent::Set(parent) = described.parent { parent } else { None };
@@ -53,7 +52,7 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
     Ok(shown(api, call, written).await?.at(url))
 }
 
-pub async fn update(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn update(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let uuid = known(api, call).await?;
     let described = read(&call.json(update_schema(call.version))?);
     let reparents = call.version.has(Version::REPARENTING);
@@ -62,18 +61,18 @@ pub async fn update(api: &Api, call: &Call) -> Result<Answer, Problem> {
     shown(api, call, written).await
 }
 
-pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     write(api, call, Command::DeleteProvider { uuid: call.key() }).await?;
     Ok(Answer::nothing())
 }
 
 /// A provider that was written, with the UUIDs of its parent and root.
-async fn shown(api: &Api, call: &Call, written: Written) -> Result<Answer, Problem> {
-    let state = written.provider.ok_or_else(untold)?;
+async fn shown(api: &Api, call: &Call, written: Written) -> Result<Answer, ApiError> {
+    let state = written.provider.ok_or_else(unknown_outcome)?;
     let model = model(api, call).await?;
     let uuid = |id| model.by_number(id).map(|provider| provider.uuid().clone());
-    // The root is only missing if somebody has deleted the provider meanwhile.
+    // The root is only missing if another request has deleted the provider meanwhile.
     let (parent, root) = (state.parent.and_then(uuid), uuid(state.root).unwrap_or_else(|| state.uuid.clone()));
     let shape = shapes::provider_of(&state.uuid, &state.name, state.generation, parent, &root, call.version);
-    Ok(Answer::json(&shape, Age::Since(state.updated_at.unwrap_or(state.created_at))))
+    Ok(Answer::json(&shape, AnswerAge::Since(state.updated_at.unwrap_or(state.created_at))))
 }

@@ -1,4 +1,4 @@
-//! Usages of a provider and of a project. It decides how sums are grouped.
+//! Usages of a provider and of a project.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::ledger::{again, provider};
-use crate::answer::{Age, Answer};
+use super::ledger::{concurrent_update, provider};
+use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::queries::{all_together, usage_question, usages_schema};
 use crate::ledger::Usage;
-use crate::protocol::problem::Problem;
+use crate::protocol::api_error::ApiError;
 use crate::shapes::Amounts;
 
-/// What consumers without a type are called.
+/// The name of the consumers without a type.
 pub const UNKNOWN: &str = "unknown";
 
 #[derive(Serialize)]
@@ -24,26 +24,26 @@ struct OfProvider {
     usages: Amounts,
 }
 
-pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let state = provider(api, call, &again(&call.key, ": ")).await?;
+pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, ApiError> {
+    let state = provider(api, call, &concurrent_update(&call.key, ": ")).await?;
     let usages = state.inventories.into_iter().map(|(class, held)| (class, held.used)).collect();
     let usages = OfProvider { resource_provider_generation: state.generation, usages: Amounts(usages) };
-    Ok(Answer::json(&usages, Age::New))
+    Ok(Answer::json(&usages, AnswerAge::New))
 }
 
-pub async fn of_project(api: &Api, call: &Call) -> Result<Answer, Problem> {
+pub async fn of_project(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let query = call.parameters(usages_schema(call.version))?;
     let usages = api.ledger.usages(usage_question(&query), call.until).await?;
     let shown = match (call.version.has(Version::CONSUMER_TYPES), all_together(&query)) {
         (false, _) => json!(Amounts(sum(&usages).1)),
         (true, true) if usages.is_empty() => json!({}),
         (true, true) => json!({ "all": group(sum(&usages)) }),
-        (true, false) => by_kind(usages),
+        (true, false) => sum_by_kind(usages),
     };
-    Ok(Answer::json(&json!({ "usages": shown }), Age::New))
+    Ok(Answer::json(&json!({ "usages": shown }), AnswerAge::New))
 }
 
-fn by_kind(usages: Vec<Usage>) -> Value {
+fn sum_by_kind(usages: Vec<Usage>) -> Value {
     let groups = usages.into_iter().map(|usage| {
         let kind = usage.kind.unwrap_or_else(|| UNKNOWN.to_owned());
         (kind, group((usage.consumers, usage.resources)))

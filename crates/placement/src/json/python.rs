@@ -1,14 +1,11 @@
-//! Values as Python prints them: clients match on error texts that quote what was sent. It decides the quoting and how
-//! much is printed.
+//! Formats values as Python prints them, because clients match on error texts that quote their values.
 
 use std::fmt::Write as _;
 
 use super::Json;
 
-/// Longer values are cut.
 const MOST_CHARACTERS: usize = 2_000;
 
-/// A value as Python prints it.
 pub fn text(value: &Json) -> String {
     let mut out = String::new();
     write(&mut out, value);
@@ -19,7 +16,6 @@ pub fn text(value: &Json) -> String {
     out
 }
 
-/// A string in quotes.
 pub fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -104,7 +100,7 @@ mod tests {
     use crate::json::read;
 
     #[test]
-    fn values_look_as_in_python() {
+    fn values_are_printed_as_in_python() {
         for (json, python) in [
             (r#"{"a": [1, 1.0, null], "b": true}"#, "{'a': [1, 1.0, None], 'b': True}"),
             (r#""it's""#, r#""it's""#),
@@ -117,9 +113,9 @@ mod tests {
         }
     }
 
-    /// What `repr` of Python 3 says of these.
+    /// The output of `repr` in Python 3.
     #[test]
-    fn numbers_look_as_in_python() {
+    fn numbers_are_printed_as_in_python() {
         for (json, python) in [
             ("0.0", "0.0"),
             ("-0.0", "-0.0"),

@@ -1,4 +1,4 @@
-//! Reads JSON. It decides how much of it is read: nesting is bounded by the parser (128), the number of values here.
+//! Reads JSON with bounded nesting (128) and a bounded number of values.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -8,12 +8,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 use super::Json;
 
-/// So many values may a body have.
+/// The bound of values in a body.
 const MOST_VALUES: usize = 200_000;
 /// Members of larger objects are found by a map.
 const FEW: usize = 16;
 
-/// The value, or why there is none.
 pub fn read(body: &[u8]) -> Result<Json, String> {
     let left = Cell::new(MOST_VALUES);
     let numbers = RefCell::new(Numbers { body, place: 0 });
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_1_7_integers_may_be_written_with_a_fraction() {
+    fn integers_may_be_written_with_a_fraction() {
         let integers = |text: &str| read(text.as_bytes()).unwrap().as_integer();
         assert_eq!(integers("1.0"), Some(1));
         assert_eq!(integers("18446744073709551615"), Some(u64::MAX.into()));
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_or_too_much_of_it_is_told() {
+    fn what_is_no_json_or_too_much_of_it_is_reported() {
         for bad in ["", "{", "nope", "[1,]", "{} {}", "\"\\u0000\"", "\"\\ud800\"", "{\"a\\u0000\": 1}", "NaN"] {
             assert!(read(bad.as_bytes()).is_err(), "{bad}");
         }

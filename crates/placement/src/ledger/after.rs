@@ -1,26 +1,26 @@
-//! What a provider is after its changes were written: what the database would say if it were asked again. A test compares
-//! both after every command.
+//! A provider after its changes were written, as the database would return it. A test compares both after every
+//! command.
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::changes::ProviderChange;
-use berth_placement_model::{Changes, Command, Facts, ProviderId, ProviderState};
+use berth_placement_model::write_set::ProviderChange;
+use berth_placement_model::{Command, LoadedRows, ProviderId, ProviderState, WriteSet};
 use jiff::Timestamp;
 
-use super::contents::{Change, News};
+use super::contents::{ChangeSet, ProviderUpdate};
 use super::depth::Depth;
 
-/// The providers that a write has changed, as they are after it.
+/// The providers that a write has changed, in their new state.
 pub(super) struct Effects {
     states: BTreeMap<ProviderId, ProviderState>,
     gone: Option<ProviderId>,
 }
 
 impl Effects {
-    /// What `changes` do to the providers of `facts`. `created` is the number of the new one.
-    pub fn new(facts: &Facts, changes: &Changes, created: Option<ProviderId>, now: Timestamp) -> Self {
+    /// Applies `changes` to the loaded providers. `created` is the number of the new one.
+    pub fn new(rows: &LoadedRows, changes: &WriteSet, created: Option<ProviderId>, now: Timestamp) -> Self {
         let after = |(id, change): (&ProviderId, &ProviderChange)| {
-            let mut state = facts.providers.get(id)?.clone();
+            let mut state = rows.providers.get(id)?.clone();
             change.clone().change(&mut state, now);
             Some((*id, state))
         };
@@ -32,20 +32,23 @@ impl Effects {
     }
 
     /// The provider that `command` is about, if it still exists.
-    pub fn provider(&self, command: &Command, facts: &Facts) -> Option<ProviderState> {
+    pub fn provider(&self, command: &Command, rows: &LoadedRows) -> Option<ProviderState> {
         let key = command.subject()?;
-        let mut all = self.states.values().chain(facts.providers.values());
+        let mut all = self.states.values().chain(rows.providers.values());
         all.find(|state| state.uuid == *key && self.gone != Some(state.id)).cloned()
     }
 
-    /// Tells the model. What was not read has not changed.
-    pub fn publish(self, depth: Depth, news: &mut News) {
+    /// Passes the changes to the model. Rows that were not loaded have not changed.
+    pub fn publish(self, depth: Depth, changes: &mut ChangeSet) {
         for (id, state) in self.states {
             let state = Box::new(state);
-            news.add(id, if depth == Depth::Whole { Change::Whole(state) } else { Change::Amounts(state) });
+            changes.add(
+                id,
+                if depth == Depth::Whole { ProviderUpdate::Whole(state) } else { ProviderUpdate::Amounts(state) },
+            );
         }
         if let Some(id) = self.gone {
-            news.add(id, Change::Gone);
+            changes.add(id, ProviderUpdate::Gone);
         }
     }
 }

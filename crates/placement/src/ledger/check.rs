@@ -1,5 +1,4 @@
-//! Whether model and database say the same, and the database the same everywhere. It decides what is compared and what is
-//! told about a difference; both come from one snapshot.
+//! Compares the model with the database, and the tables of the database with each other, in one snapshot.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,6 @@ use berth_placement_model::{Model, ProviderState};
 
 use super::contents::{Contents, CustomNames};
 
-/// Differences that are told, at most.
 pub(super) const MOST: usize = 100;
 
 /// Each finds rows that must not be, and has one text for each. They are the same for both databases.
@@ -30,7 +28,7 @@ pub(super) const QUERIES: [&str; 6] = [
      FROM inventories i WHERE NOT EXISTS (SELECT 1 FROM providers p WHERE p.id = i.provider) LIMIT 100",
 ];
 
-/// What differs between the model and the database.
+/// The differences between the model and the database.
 pub(super) fn differences(model: &Model, contents: &Contents) -> Vec<String> {
     let mut found = Vec::new();
     let known: BTreeMap<_, _> = contents.providers.iter().map(|state| (state.id, state)).collect();

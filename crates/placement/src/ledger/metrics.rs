@@ -1,9 +1,9 @@
-//! What is counted about a ledger and its model. It decides the labels, all of them from closed sets.
+//! Metrics of a ledger and its model. Labels come from closed sets.
 
 use berth_telemetry::declare_metrics;
 use prometheus::{HistogramVec, IntCounterVec};
 
-use super::{Trouble, Written};
+use super::{RequestError, Written};
 
 const BATCHES: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
@@ -11,7 +11,7 @@ declare_metrics! {
     /// The counters of a ledger. Clones count together.
     pub struct LedgerMetrics {
         writes: IntCounterVec["outcome"], "berth_placement_ledger_writes_total",
-            "Writes by what became of them: done, refused, conflict (409), unavailable, unknown.";
+            "Writes, by outcome: done, refused, conflict (409), unavailable, unknown.";
         transactions: IntCounterVec[], "berth_placement_ledger_transactions_total",
             "Transactions of writes, refused ones included; with SQLite several writes may share one.";
         retries: IntCounterVec["reason"], "berth_placement_ledger_retries_total",
@@ -31,25 +31,22 @@ impl LedgerMetrics {
         self.batch.with_label_values::<&str>(&[]).observe(writes as f64);
     }
 
-    /// A transaction is begun again.
     pub(super) fn retry(&self, reason: &str) {
         self.retries.with_label_values(&[reason]).inc();
     }
 
-    /// The model was built.
     pub(super) fn rebuilt(&self) {
         self.rebuilds.with_label_values::<&str>(&[]).inc();
     }
 
-    /// A write is answered.
-    pub(super) fn answered(&self, answer: &Result<Written, Trouble>) {
+    pub(super) fn answered(&self, answer: &Result<Written, RequestError>) {
         use berth_placement_model::refusal::Kind::Conflict;
         let outcome = match answer {
             Ok(_) => "done",
-            Err(Trouble::Refused(refusal)) if refusal.kind == Conflict => "conflict",
-            Err(Trouble::Refused(_)) => "refused",
-            Err(Trouble::Unavailable(_)) => "unavailable",
-            Err(Trouble::Unknown(_)) => "unknown",
+            Err(RequestError::Refused(refusal)) if refusal.kind == Conflict => "conflict",
+            Err(RequestError::Refused(_)) => "refused",
+            Err(RequestError::Unavailable(_)) => "unavailable",
+            Err(RequestError::Unknown(_)) => "unknown",
         };
         self.writes.with_label_values(&[outcome]).inc();
     }

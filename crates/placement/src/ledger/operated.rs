@@ -1,4 +1,4 @@
-//! What the process around a ledger needs of it: whether it works, how old and how large its model is, and its end.
+//! The interface of a ledger for the process: its health, the age and size of its model, and its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,25 +7,24 @@ use berth_placement_model::Model;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::{Ledger, Trouble};
+use super::{Ledger, RequestError};
 
 /// A ledger as its process sees it.
 pub trait Operated: Ledger {
-    /// What keeps it from working, if anything, in one line.
+    /// The reason why it cannot work, if any, in one line.
     fn impediment(&self) -> Option<&'static str>;
 
-    /// The model, however old it is.
     fn last_model(&self) -> Option<Arc<Model>>;
 
-    /// How long ago the database last said what is new; zero where nobody else writes.
+    /// How long ago the database last reported its changes; zero if there is one writer.
     fn age(&self) -> Option<Duration>;
 
     /// Compares model and database under one snapshot; one line for each difference.
-    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, Trouble>>;
+    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, RequestError>>;
 
-    /// Returns when it has ended by itself, which nobody recovers from.
+    /// Returns when the ledger has ended by itself, which cannot be recovered from.
     fn ended(&self) -> BoxFuture<'_, ()>;
 
-    /// Finishes what was accepted, and lets go of the database.
+    /// Finishes accepted writes, and closes the database.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -1,11 +1,10 @@
-//! The ledger in PostgreSQL, for several processes. It decides who gets a connection for how long; locks, writes and what
-//! keeps the model new are in the files below.
+//! The ledger in PostgreSQL, for several processes.
 
 mod apply;
+mod change_sets;
 mod connect;
 mod follow;
 mod load;
-mod news;
 mod pool;
 mod states;
 mod write;
@@ -22,13 +21,13 @@ use sqlx::{Connection as _, Executor as _, Row as _};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
-use super::shelf::{self, Shelf};
+use super::model_cache::{self, ModelCache};
 use super::times::timestamp;
 use super::{
-    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage,
+    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, RequestError, Usage,
     UsageQuestion, Written, check,
 };
-use follow::{Asker, Follower, Position, WAITING};
+use follow::{Position, ReplicaFollower, WAITING, Waiter};
 use pool::Pool;
 use states::amount;
 
@@ -39,8 +38,8 @@ const FRESH: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct PostgresLedger {
     pool: Arc<Pool>,
-    askers: mpsc::Sender<Asker>,
-    shelf: Arc<Shelf>,
+    waiters: mpsc::Sender<Waiter>,
+    cache: Arc<ModelCache>,
     position: watch::Receiver<Option<Position>>,
     clock: Arc<dyn Clock>,
     metrics: LedgerMetrics,
@@ -52,31 +51,31 @@ impl PostgresLedger {
         let options = connect::options(url)?;
         let mut connection = connect::connection(&options).await.map_err(connect::refused)?;
         connect::migrate(&mut connection).await?;
-        let (askers, asked) = mpsc::channel(WAITING);
+        let (waiters, asked) = mpsc::channel(WAITING);
         let (reported, position) = watch::channel(None);
-        let shelf = Arc::new(Shelf::default());
+        let cache = Arc::new(ModelCache::default());
         let pool = Arc::new(Pool::new(options.clone()));
-        let follower = Follower {
+        let follower = ReplicaFollower {
             options,
             pool: pool.clone(),
-            shelf: shelf.clone(),
+            cache: cache.clone(),
             metrics: metrics.clone(),
-            askers: asked,
+            waiters: asked,
             position: reported,
         };
         tokio::spawn(follower.run());
-        Ok(Self { pool, askers, shelf, position, clock, metrics })
+        Ok(Self { pool, waiters, cache, position, clock, metrics })
     }
 
-    async fn newest(&self, until: Instant) -> Result<Arc<Model>, Trouble> {
-        let unavailable = |why: &str| Trouble::Unavailable(why.to_owned());
-        if self.shelf.snapshot().is_none() {
+    async fn newest(&self, until: Instant) -> Result<Arc<Model>, RequestError> {
+        let unavailable = |why: &str| RequestError::Unavailable(why.to_owned());
+        if self.cache.snapshot().is_none() {
             return Err(unavailable("the model is being built"));
         }
-        let (asker, told) = oneshot::channel();
-        self.askers.try_send(asker).map_err(|_| unavailable("too many requests wait for the database"))?;
-        match timeout_at(until, told).await {
-            Ok(Ok(())) => self.shelf.snapshot().ok_or_else(|| unavailable("the model is being built")),
+        let (requester, reported) = oneshot::channel();
+        self.waiters.try_send(requester).map_err(|_| unavailable("too many requests wait for the database"))?;
+        match timeout_at(until, reported).await {
+            Ok(Ok(())) => self.cache.snapshot().ok_or_else(|| unavailable("the model is being built")),
             Ok(Err(_)) => Err(unavailable("the model is being built")),
             Err(_) => Err(unavailable("the database takes too long")),
         }
@@ -86,10 +85,10 @@ impl PostgresLedger {
         &self,
         question: impl Future<Output = Result<T, sqlx::Error>>,
         until: Instant,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, RequestError> {
         match timeout_at(until, question).await {
-            Ok(answer) => answer.map_err(|error| Trouble::Unavailable(error.to_string())),
-            Err(_) => Err(Trouble::Unavailable("the database takes too long".to_owned())),
+            Ok(answer) => answer.map_err(|error| RequestError::Unavailable(error.to_string())),
+            Err(_) => Err(RequestError::Unavailable("the database takes too long".to_owned())),
         }
     }
 }
@@ -103,9 +102,9 @@ impl PostgresLedger {
         let mut connection = self.pool.lend().await?;
         let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         transaction.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '60s'").await?;
-        let (news, contents) = news::both(&mut transaction, &seen).await?;
-        let Some(news) = news else { return Ok(vec!["the model is behind, and is built anew".to_owned()]) };
-        let mut found = check::differences(&shelf::changed(&model, news), &contents);
+        let (changes, contents) = change_sets::both(&mut transaction, &seen).await?;
+        let Some(changes) = changes else { return Ok(vec!["the model is outdated and is being rebuilt".to_owned()]) };
+        let mut found = check::differences(&model_cache::changed(&model, changes), &contents);
         for query in check::QUERIES {
             for row in transaction.fetch_all(query).await? {
                 found.push(row.try_get(0)?);
@@ -128,19 +127,19 @@ impl Operated for PostgresLedger {
     }
 
     fn last_model(&self) -> Option<Arc<Model>> {
-        self.shelf.snapshot()
+        self.cache.snapshot()
     }
 
     fn age(&self) -> Option<Duration> {
         self.position.borrow().as_ref().map(|position| position.at.elapsed())
     }
 
-    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, Trouble>> {
+    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, RequestError>> {
         async move { self.ask(self.compared(), until).await }.boxed()
     }
 
     fn ended(&self) -> BoxFuture<'_, ()> {
-        self.askers.closed().boxed()
+        self.waiters.closed().boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -149,7 +148,7 @@ impl Operated for PostgresLedger {
 }
 
 impl Ledger for PostgresLedger {
-    fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, Trouble>> {
+    fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, RequestError>> {
         async move {
             let answer = write::write(&self.pool, &self.metrics, &command, || self.clock.now(), until).await;
             self.metrics.answered(&answer);
@@ -158,11 +157,15 @@ impl Ledger for PostgresLedger {
         .boxed()
     }
 
-    fn model(&self, until: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>> {
+    fn model(&self, until: Instant) -> BoxFuture<'_, Result<Arc<Model>, RequestError>> {
         self.newest(until).boxed()
     }
 
-    fn consumer<'a>(&'a self, key: &'a Key, until: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>> {
+    fn consumer<'a>(
+        &'a self,
+        key: &'a Key,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<Option<ConsumerRecord>, RequestError>> {
         self.ask(consumer(&self.pool, key), until).boxed()
     }
 
@@ -170,18 +173,17 @@ impl Ledger for PostgresLedger {
         &'a self,
         provider: &'a Key,
         until: Instant,
-    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, Trouble>> {
+    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, RequestError>> {
         self.ask(consumers_at(&self.pool, provider), until).boxed()
     }
 
-    fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, Trouble>> {
+    fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, RequestError>> {
         async move { self.ask(usages(&self.pool, &question), until).await }.boxed()
     }
 }
 
-// What is read by SQL and not from the model: consumers and usages. Each answer is of one statement, so of one state.
+// Consumers and usages are read by SQL and not from the model. Each response is from one statement, so from one state.
 
-/// A consumer with what it has.
 async fn consumer(pool: &Pool, key: &Key) -> sqlx::Result<Option<ConsumerRecord>> {
     const CONSUMER: &str = "SELECT c.generation, c.project, c.\"user\", c.kind, p.uuid, p.generation, a.class, a.used, \
          a.created_at FROM consumers c JOIN allocations a ON a.consumer = c.uuid JOIN providers p ON p.id = a.provider \
@@ -211,7 +213,6 @@ async fn consumer(pool: &Pool, key: &Key) -> sqlx::Result<Option<ConsumerRecord>
     Ok(record)
 }
 
-/// Who has allocations at a provider.
 async fn consumers_at(pool: &Pool, provider: &Key) -> sqlx::Result<Option<ProviderAllocations>> {
     const CONSUMERS: &str = "SELECT p.generation, c.uuid, c.generation, a.class, a.used, a.created_at \
          FROM providers p LEFT JOIN (allocations a JOIN consumers c ON c.uuid = a.consumer) ON a.provider = p.id \
@@ -230,7 +231,6 @@ async fn consumers_at(pool: &Pool, provider: &Key) -> sqlx::Result<Option<Provid
     Ok(all)
 }
 
-/// Sums by type.
 async fn usages(pool: &Pool, question: &UsageQuestion) -> sqlx::Result<Vec<Usage>> {
     const USAGES: &str = "WITH chosen AS MATERIALIZED (SELECT uuid, kind FROM consumers \
            WHERE project = $1 AND ($2::text IS NULL OR \"user\" = $2) AND ($3 OR kind IS NOT DISTINCT FROM $4)), \

@@ -1,20 +1,17 @@
-//! Versions of the schema. It decides whether this binary may use a database and which migrations it has to run first; the
-//! migrations themselves are the databases'.
+//! Versions of the schema: whether this binary may use a database, and which migrations it runs first.
 
 use std::ops::Range;
 
 use super::LedgerError;
 
-/// What this binary calls itself to a schema. A schema names the oldest one that may use it, so that the old and the new
-/// binary of a rolling upgrade run together on a schema that suits both.
+/// The version of this binary for the schema. A schema has the oldest version that may use it, so that the old and the
+/// new binary of a rolling upgrade run together on a schema that suits both.
 pub const BINARY: i64 = 1;
 
-/// What the row of the table `schema` says.
+/// The content of the row in the table `schema`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// How many migrations have been run.
     pub version: i64,
-    /// The oldest binary that may use it.
     pub oldest_binary: i64,
 }
 

@@ -1,5 +1,4 @@
-//! The ledger in SQLite. It decides that the process owns the file, that one thread writes and that readers have their own
-//! connections; the model needs no question to the database, because nobody else writes.
+//! The ledger in SQLite. The process owns the file, one thread writes, and readers have their own connections.
 
 mod apply;
 mod backup;
@@ -26,19 +25,19 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::shelf::Shelf;
+use super::model_cache::ModelCache;
 use super::times::timestamp;
 use super::{
-    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage,
+    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, RequestError, Usage,
     UsageQuestion, Written, check,
 };
 use rows::Names;
 use writer::{Job, Write, Writer, unavailable};
 
 pub use backup::backup;
-pub use file::Place;
+pub use file::LedgerLocation;
 
-/// Writes that wait; more are told to come back.
+/// The bound of waiting writes; further ones get 503.
 const WAITING: usize = 4096;
 
 /// A ledger in a SQLite file, or in memory. The last clone that is dropped ends it.
@@ -46,28 +45,28 @@ const WAITING: usize = 4096;
 pub struct SqliteLedger {
     queue: SyncSender<Job>,
     readers: Option<Arc<Readers>>,
-    shelf: Arc<Shelf>,
+    cache: Arc<ModelCache>,
     ended: CancellationToken,
 }
 
 impl SqliteLedger {
     /// Takes the lock, opens the database and brings its schema up to date. The model is built behind this, and writes may
     /// already wait for it. Blocks; call it where that is allowed, with a runtime around.
-    pub fn open(place: &Place, clock: Arc<dyn Clock>, metrics: LedgerMetrics) -> Result<Self, LedgerError> {
+    pub fn open(place: &LedgerLocation, clock: Arc<dyn Clock>, metrics: LedgerMetrics) -> Result<Self, LedgerError> {
         let lock = match place {
-            Place::File(path) => Some(file::Lock::take(path)?),
-            Place::Memory => None,
+            LedgerLocation::File(path) => Some(file::Lock::take(path)?),
+            LedgerLocation::Memory => None,
         };
         let connection = file::writer(place)?;
         let readers = match place {
-            Place::File(path) => Some(Arc::new(Readers::new(path.clone()))),
-            Place::Memory => None,
+            LedgerLocation::File(path) => Some(Arc::new(Readers::new(path.clone()))),
+            LedgerLocation::Memory => None,
         };
         let (queue, jobs) = sync_channel(WAITING);
-        let (shelf, ended) = (Arc::new(Shelf::default()), CancellationToken::new());
+        let (cache, ended) = (Arc::new(ModelCache::default()), CancellationToken::new());
         let writer = Writer {
             connection,
-            shelf: shelf.clone(),
+            cache: cache.clone(),
             clock,
             metrics,
             runtime: Handle::current(),
@@ -76,31 +75,31 @@ impl SqliteLedger {
         };
         let thread = std::thread::Builder::new().name("placement-writer".to_owned());
         thread.spawn(move || writer.run(&jobs)).map_err(|source| LedgerError::Thread { source })?;
-        Ok(Self { queue, readers, shelf, ended })
+        Ok(Self { queue, readers, cache, ended })
     }
 
     /// From now on the file has at most so many pages: for tests, a disk of that size.
-    pub async fn limit_pages(&self, pages: u32) -> Result<(), Trouble> {
+    pub async fn limit_pages(&self, pages: u32) -> Result<(), RequestError> {
         self.ask_writer(move |connection| connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())))
             .await
     }
 
-    fn enqueue(&self, job: Job) -> Result<(), Trouble> {
+    fn enqueue(&self, job: Job) -> Result<(), RequestError> {
         self.queue.try_send(job).map_err(|error| {
-            Trouble::Unavailable(match error {
+            RequestError::Unavailable(match error {
                 TrySendError::Full(_) => "too many writes wait".to_owned(),
                 TrySendError::Disconnected(_) => "the writer has ended".to_owned(),
             })
         })
     }
 
-    async fn do_write(&self, command: Command, until: Instant) -> Result<Written, Trouble> {
+    async fn do_write(&self, command: Command, until: Instant) -> Result<Written, RequestError> {
         let (answer, answered) = oneshot::channel();
         self.enqueue(Job::Write(Box::new(Write { command, until, answer })))?;
         match timeout_at(until, answered).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(Trouble::Unknown("the writer has ended".to_owned())),
-            Err(_) => Err(Trouble::Unknown("the disk takes too long".to_owned())),
+            Ok(Err(_)) => Err(RequestError::Unknown("the writer has ended".to_owned())),
+            Err(_) => Err(RequestError::Unknown("the disk takes too long".to_owned())),
         }
     }
 
@@ -109,55 +108,55 @@ impl SqliteLedger {
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
         until: Instant,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, RequestError> {
         let asked = async {
             let answer = match &self.readers {
                 Some(readers) => readers.ask(question).await,
                 None => self.ask_writer(question).await,
             };
-            self.shelf.settled().await;
+            self.cache.settled().await;
             answer
         };
         timeout_at(until, asked)
             .await
-            .unwrap_or_else(|_| Err(Trouble::Unavailable("the disk takes too long".to_owned())))
+            .unwrap_or_else(|_| Err(RequestError::Unavailable("the disk takes too long".to_owned())))
     }
 
     /// Only the thread that writes has the database that is in memory.
     async fn ask_writer<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, RequestError> {
         let (answer, answered) = oneshot::channel();
         self.enqueue(Job::Run(Box::new(move |connection| {
-            // Whoever has gone does not read it.
+            // A caller that is gone does not read it.
             let _ = answer.send(question(connection));
         })))?;
-        let answer = answered.await.map_err(|_| Trouble::Unavailable("the writer has ended".to_owned()))?;
+        let answer = answered.await.map_err(|_| RequestError::Unavailable("the writer has ended".to_owned()))?;
         answer.map_err(|error| writer::unavailable(&error))
     }
 }
 
 impl SqliteLedger {
-    /// A state of the database that does not change any more, and the model that it has to be.
-    async fn compared(&self) -> Result<Vec<String>, Trouble> {
-        let (models, readers) = (self.shelf.clone(), self.readers.clone());
+    /// A state of the database that does not change any more, and the model that must equal it.
+    async fn compared(&self) -> Result<Vec<String>, RequestError> {
+        let (models, readers) = (self.cache.clone(), self.readers.clone());
         let Some(readers) = readers else {
             return self.ask_writer(move |connection| differences(connection, models.snapshot().as_deref())).await;
         };
-        let begun = self.ask_writer(move |_| {
-            // Nobody commits while the writer does this.
-            let connection = readers.begun()?;
+        let started = self.ask_writer(move |_| {
+            // No commit takes place while the writer does this.
+            let connection = readers.begin_read()?;
             Ok((connection, models.snapshot()))
         });
-        let (connection, model) = begun.await?;
+        let (connection, model) = started.await?;
         let compared = tokio::task::spawn_blocking(move || differences(&connection, model.as_deref()));
-        let compared = compared.await.map_err(|_| Trouble::Unavailable("the process ends".to_owned()))?;
+        let compared = compared.await.map_err(|_| RequestError::Unavailable("the process ends".to_owned()))?;
         compared.map_err(|error| writer::unavailable(&error))
     }
 }
 
-/// What differs in the state that the connection sees.
+/// The differences in the state that the connection sees.
 fn differences(connection: &Connection, model: Option<&Model>) -> rusqlite::Result<Vec<String>> {
     let mut found = Vec::new();
     if let Some(model) = model {
@@ -177,19 +176,19 @@ impl Operated for SqliteLedger {
         if self.ended.is_cancelled() {
             return Some("the writer has ended");
         }
-        self.shelf.snapshot().is_none().then_some("the model is being built")
+        self.cache.snapshot().is_none().then_some("the model is being built")
     }
 
     fn last_model(&self) -> Option<Arc<Model>> {
-        self.shelf.snapshot()
+        self.cache.snapshot()
     }
 
     fn age(&self) -> Option<Duration> {
         Some(Duration::ZERO)
     }
 
-    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, Trouble>> {
-        let late = || Err(Trouble::Unavailable("the comparison takes too long".to_owned()));
+    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, RequestError>> {
+        let late = || Err(RequestError::Unavailable("the comparison takes too long".to_owned()));
         async move { timeout_at(until, self.compared()).await.unwrap_or_else(|_| late()) }.boxed()
     }
 
@@ -200,7 +199,7 @@ impl Operated for SqliteLedger {
     fn close(&self) -> BoxFuture<'_, ()> {
         let queue = self.queue.clone();
         async move {
-            // The queue may be full, and then this waits like everybody else.
+            // The queue may be full, and then this waits like all others.
             let _ = tokio::task::spawn_blocking(move || queue.send(Job::End)).await;
             self.ended.cancelled().await;
         }
@@ -209,16 +208,20 @@ impl Operated for SqliteLedger {
 }
 
 impl Ledger for SqliteLedger {
-    fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, Trouble>> {
+    fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, RequestError>> {
         self.do_write(command, until).boxed()
     }
 
-    fn model(&self, _: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>> {
-        let snapshot = self.shelf.snapshot();
-        ready(snapshot.ok_or_else(|| Trouble::Unavailable("the model is being built".to_owned()))).boxed()
+    fn model(&self, _: Instant) -> BoxFuture<'_, Result<Arc<Model>, RequestError>> {
+        let snapshot = self.cache.snapshot();
+        ready(snapshot.ok_or_else(|| RequestError::Unavailable("the model is being built".to_owned()))).boxed()
     }
 
-    fn consumer<'a>(&'a self, key: &'a Key, until: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>> {
+    fn consumer<'a>(
+        &'a self,
+        key: &'a Key,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<Option<ConsumerRecord>, RequestError>> {
         let key = key.clone();
         self.ask(move |connection| consumer(connection, &key), until).boxed()
     }
@@ -227,18 +230,18 @@ impl Ledger for SqliteLedger {
         &'a self,
         provider: &'a Key,
         until: Instant,
-    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, Trouble>> {
+    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, RequestError>> {
         let key = provider.clone();
         self.ask(move |connection| consumers_at(connection, &key), until).boxed()
     }
 
-    fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, Trouble>> {
+    fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, RequestError>> {
         self.ask(move |connection| usages(connection, &question), until).boxed()
     }
 }
 
-// Connections that only read. It decides how many questions are asked at the same time; each is asked in one transaction,
-// on a thread that may block.
+// Read-only connections. They bound the number of concurrent queries; each query runs in one transaction, on a thread
+// that may block.
 
 /// Questions at the same time; more wait.
 const MOST: usize = 4;
@@ -254,15 +257,14 @@ impl Readers {
         Self { path, permits: Arc::new(Semaphore::new(MOST)), idle: Mutex::default() }
     }
 
-    /// Asks one question.
     pub async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Trouble> {
-        let closed = || Trouble::Unavailable("the process ends".to_owned());
+    ) -> Result<T, RequestError> {
+        let closed = || RequestError::Unavailable("the process ends".to_owned());
         let permit = self.permits.clone().acquire_owned().await.map_err(|_| closed())?;
         let readers = self.clone();
-        // The permit goes along: a question whose asker has gone still uses a connection.
+        // The permit goes along: a query whose client is gone still uses a connection.
         let asked = tokio::task::spawn_blocking(move || {
             let answer = readers.ask_now(question);
             drop(permit);
@@ -271,32 +273,31 @@ impl Readers {
         asked.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// A connection of its own whose transaction has begun, and does not end before the connection.
-    pub fn begun(&self) -> rusqlite::Result<Connection> {
+    /// A separate connection with an open transaction, which ends with the connection.
+    pub fn begin_read(&self) -> rusqlite::Result<Connection> {
         let connection = file::reader_of(&self.path)?;
         connection.execute_batch("BEGIN; SELECT version FROM schema")?;
         Ok(connection)
     }
 
-    fn ask_now<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Trouble> {
+    fn ask_now<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, RequestError> {
         let mut connection = self.connection()?;
-        let begun = connection.transaction().map_err(|error| unavailable(&error))?;
-        let answer = question(&begun).map_err(|error| unavailable(&error))?;
-        drop(begun);
+        let started = connection.transaction().map_err(|error| unavailable(&error))?;
+        let answer = question(&started).map_err(|error| unavailable(&error))?;
+        drop(started);
         self.idle.lock().push(connection);
         Ok(answer)
     }
 
-    fn connection(&self) -> Result<Connection, Trouble> {
+    fn connection(&self) -> Result<Connection, RequestError> {
         let idle = self.idle.lock().pop();
-        idle.map_or_else(|| file::reader(&self.path).map_err(|error| Trouble::Unavailable(error.to_string())), Ok)
+        idle.map_or_else(|| file::reader(&self.path).map_err(|error| RequestError::Unavailable(error.to_string())), Ok)
     }
 }
 
-// What is read by SQL and not from the model: consumers and usages. Each question is asked in one transaction by the caller,
-// so an answer is of one state.
+// Consumers and usages are read by SQL and not from the model. The caller runs each query in one transaction, so a
+// response is from one state.
 
-/// A consumer with what it has.
 fn consumer(connection: &Connection, key: &Key) -> Result<Option<ConsumerRecord>> {
     const ALLOCATIONS: &str = "SELECT p.uuid, p.generation, a.class, a.used, a.created_at \
          FROM allocations a JOIN providers p ON p.id = a.provider WHERE a.consumer = ?1 ORDER BY p.id";
@@ -328,7 +329,6 @@ fn consumer(connection: &Connection, key: &Key) -> Result<Option<ConsumerRecord>
     Ok(Some(record))
 }
 
-/// Who has allocations at a provider.
 fn consumers_at(connection: &Connection, provider: &Key) -> Result<Option<ProviderAllocations>> {
     const ALLOCATIONS: &str = "SELECT a.consumer, c.generation, a.class, a.used, a.created_at \
          FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1";
@@ -348,7 +348,6 @@ fn consumers_at(connection: &Connection, provider: &Key) -> Result<Option<Provid
     Ok(Some(all))
 }
 
-/// Sums by type.
 fn usages(connection: &Connection, question: &UsageQuestion) -> Result<Vec<Usage>> {
     const WHO: &str = "project = ?1 AND (?2 IS NULL OR user = ?2) AND (?3 OR kind IS ?4)";
     let (any, kind) = match &question.kind {

@@ -1,13 +1,12 @@
-//! Times as databases keep them: microseconds since 1970, UTC. It decides nothing else.
+//! Times in databases: microseconds since 1970, UTC.
 
 use jiff::Timestamp;
 
-/// A time of the database. What no calendar holds is the beginning of 1970.
+/// A time of the database. A value outside the calendar becomes the beginning of 1970.
 pub(super) fn timestamp(microseconds: i64) -> Timestamp {
     Timestamp::from_microsecond(microseconds).unwrap_or_default()
 }
 
-/// A time for the database.
 pub(super) fn microseconds(time: Timestamp) -> i64 {
     time.as_microsecond()
 }

@@ -1,41 +1,33 @@
-//! One rule as a value, and whether it holds. It decides how callers are compared; how rules are written is in `parse`.
+//! One rule as a value, and whether it holds for a caller.
 
 use std::collections::BTreeMap;
 
 use crate::protocol::authentication::Caller;
 
-/// What a rule says.
+/// The condition of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
-    /// `@`
     Always,
-    /// `!`
     Never,
-    /// `role:x`: roles are compared in any case.
     Role(String),
-    /// `rule:x`; a rule that nobody has written never holds.
+    /// `rule:x`; a rule that does not exist never holds.
     Rule(String),
     /// `project_id:%(project_id)s`: something of the caller, or a literal in quotes, is something of the target.
     Equal {
-        /// Of the caller.
         left: String,
-        /// Of the target, in `%(...)s`, or a text.
+        /// A value of the target, in `%(...)s`, or a text.
         right: String,
     },
-    /// All of them.
     All(Vec<Check>),
-    /// One of them.
     Any(Vec<Check>),
-    /// Not this.
     Not(Box<Check>),
 }
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Target<'a> {
     /// The project that it names, else that of the caller.
     pub project: Option<&'a str>,
-    /// The user likewise.
     pub user: Option<&'a str>,
 }
 

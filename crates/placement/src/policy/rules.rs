@@ -1,12 +1,11 @@
-//! The rules of Placement and what they say by default. It decides nothing: the names are document 51 section 1.8, those of the
-//! helper rules are Placement's.
+//! The rules of Placement with their defaults. Names are those of Placement.
 
 use super::check::Check;
 
 macro_rules! names {
     ($($constant:ident = $name:literal),* $(,)?) => {
         $(#[doc = concat!("`placement:", $name, "`")] pub const $constant: &str = concat!("placement:", $name);)*
-        /// All rules that an endpoint asks for.
+        /// All rules that endpoints check.
         pub const ENDPOINT_RULES: &[&str] = &[$($constant),*];
     };
 }
@@ -53,22 +52,19 @@ const ADMIN_OR_SERVICE: &str = "admin_or_service_api";
 const PROJECT_READER: &str = "project_reader_api";
 const ADMIN_OR_READER_OR_SERVICE: &str = "admin_or_project_reader_or_service_api";
 
-/// Helper rules, which others refer to.
 pub const HELPERS: &[&str] = &[ADMIN, SERVICE, ADMIN_OR_SERVICE, PROJECT_READER, ADMIN_OR_READER_OR_SERVICE];
 
-/// A rule that nobody has written down.
+/// A rule that does not exist.
 pub struct Default {
-    /// Its name.
     pub name: &'static str,
-    says: fn() -> Check,
+    check: fn() -> Check,
     /// Whether it was only the role admin once.
     was_admin: bool,
 }
 
 impl Default {
-    /// What it says.
     pub fn check(&self, enforce_new_defaults: bool) -> Check {
-        let says = (self.says)();
+        let says = (self.check)();
         if enforce_new_defaults || !self.was_admin { says } else { Check::Any(vec![role("admin"), says]) }
     }
 }
@@ -81,17 +77,16 @@ fn rule(name: &str) -> Check {
     Check::Rule(name.to_owned())
 }
 
-fn of_project() -> Check {
+fn check_project() -> Check {
     Check::Equal { left: "project_id".to_owned(), right: "%(project_id)s".to_owned() }
 }
 
-/// All rules.
 pub const DEFAULTS: &[Default] = &{
     const fn helper(name: &'static str, says: fn() -> Check) -> Default {
-        Default { name, says, was_admin: true }
+        Default { name, check: says, was_admin: true }
     }
     const fn plain(name: &'static str) -> Default {
-        Default { name, says: || rule(ADMIN_OR_SERVICE), was_admin: false }
+        Default { name, check: || rule(ADMIN_OR_SERVICE), was_admin: false }
     }
     let mut all = [const { plain("") }; ENDPOINT_RULES.len() + HELPERS.len()];
     let mut place = 0;
@@ -99,12 +94,12 @@ pub const DEFAULTS: &[Default] = &{
         all[place] = plain(ENDPOINT_RULES[place]);
         place += 1;
     }
-    all[place - 1] = Default { name: RESHAPE, says: || rule(SERVICE), was_admin: false };
-    all[place - 2] = Default { name: USAGES, says: || rule(ADMIN_OR_READER_OR_SERVICE), was_admin: false };
-    all[place] = Default { name: ADMIN, says: || role("admin"), was_admin: false };
+    all[place - 1] = Default { name: RESHAPE, check: || rule(SERVICE), was_admin: false };
+    all[place - 2] = Default { name: USAGES, check: || rule(ADMIN_OR_READER_OR_SERVICE), was_admin: false };
+    all[place] = Default { name: ADMIN, check: || role("admin"), was_admin: false };
     all[place + 1] = helper(SERVICE, || role("service"));
     all[place + 2] = helper(ADMIN_OR_SERVICE, || Check::Any(vec![role("admin"), role("service")]));
-    all[place + 3] = helper(PROJECT_READER, || Check::All(vec![role("reader"), of_project()]));
+    all[place + 3] = helper(PROJECT_READER, || Check::All(vec![role("reader"), check_project()]));
     all[place + 4] =
         helper(ADMIN_OR_READER_OR_SERVICE, || Check::Any(vec![role("admin"), rule(PROJECT_READER), role("service")]));
     all

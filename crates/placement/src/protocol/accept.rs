@@ -1,4 +1,4 @@
-//! What a client takes. It decides between the forms of errors, and whether a client takes JSON.
+//! Which form of errors a client accepts, and whether it accepts JSON.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
@@ -6,11 +6,8 @@ use axum::http::header::ACCEPT;
 /// The form of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// `application/json`.
     Json,
-    /// `text/html`.
     Html,
-    /// `text/plain`.
     Plain,
 }
 
@@ -26,7 +23,7 @@ pub fn form(headers: &HeaderMap) -> Form {
     }
 }
 
-/// Whether the client takes JSON; who says nothing does.
+/// Whether the client accepts JSON; a client without the header does.
 pub fn takes_json(headers: &HeaderMap) -> bool {
     let ranges = ranges(headers);
     ranges.is_empty() || takes(&ranges, "application/json")
@@ -51,7 +48,6 @@ fn range(text: &str) -> Range {
     Range { kind, wanted }
 }
 
-/// The most specific range decides.
 fn takes(ranges: &[Range], kind: &str) -> bool {
     let family = kind.split('/').next().unwrap_or_default();
     let wider = [kind.to_owned(), format!("{family}/*"), "*/*".to_owned()];
@@ -71,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_1_4_the_form_follows_accept() {
+    fn the_form_follows_accept() {
         assert_eq!(form(&HeaderMap::new()), Form::Json);
         for (accept, expected, json) in [
             ("", Form::Json, true),

@@ -1,5 +1,4 @@
-//! Who calls. It decides what is known of a caller and how a way to find out looks; what the caller may do is up to the
-//! policies. Keystone will be one more implementation of [`Authentication`].
+//! Identifies the caller. Keystone will be another implementation of [`Authentication`].
 
 use axum::http::HeaderMap;
 use futures::future::{BoxFuture, ready};
@@ -8,13 +7,11 @@ use tokio::time::Instant;
 /// The caller of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// The ID of the user.
     pub user: String,
     /// The ID of the project of the token, if it is one of a project.
     pub project: Option<String>,
-    /// All roles, those that others imply included.
     pub roles: Vec<String>,
-    /// Whether the token is for the whole system, so that rules for projects do not hold.
+    /// Whether the token is for the whole system, so that rules for projects do not apply.
     pub of_system: bool,
 }
 
@@ -23,17 +20,17 @@ pub struct Caller {
 pub enum Unknown {
     /// No token, or none that is good: 401.
     Unauthorized,
-    /// Nobody could say: 503.
+    /// Unknown at the moment: 503.
     Unavailable(String),
 }
 
 /// A way to find out who calls.
 pub trait Authentication: Send + Sync + 'static {
-    /// The caller, by `until` at the latest. Whoever can tell without waiting answers at once.
+    /// The caller, by `until` at the latest. Implementations that need not wait answer at once.
     fn caller<'a>(&'a self, headers: &'a HeaderMap, until: Instant) -> BoxFuture<'a, Result<Caller, Unknown>>;
 }
 
-/// Everybody may do everything.
+/// All callers have all rights.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Off;
 
@@ -44,7 +41,7 @@ impl Authentication for Off {
     }
 }
 
-/// Callers say who they are, as in tests of Placement.
+/// Clients state their identity themselves, as in tests of Placement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAuth2;
 
@@ -54,7 +51,6 @@ impl Authentication for NoAuth2 {
     }
 }
 
-/// `X-Auth-Token: user[:project]`, with `X-Roles`, `X-Project-Id` and `Openstack-System-Scope`.
 fn claimed(headers: &HeaderMap) -> Option<Caller> {
     let header = |name: &str| {
         let text = headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -85,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_18_tokens() {
+    fn tokens_name_the_caller() {
         let admin = caller(&[("x-auth-token", "admin")]).unwrap();
         assert_eq!(
             (admin.user.as_str(), admin.project.as_deref(), &admin.roles[..]),

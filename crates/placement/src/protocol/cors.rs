@@ -1,5 +1,4 @@
-//! Answers to pages of other sites. It decides which headers an answer gets once origins are configured; without any
-//! nothing happens here.
+//! CORS headers for the origins that are configured.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -29,14 +28,14 @@ impl Cors {
         (!origins.is_empty()).then_some(Self { origins, headers })
     }
 
-    /// The answer to a preflight: 200, and nobody else is asked.
+    /// The answer to a preflight: 200, without a handler.
     pub fn preflight(&self, method: &Method, headers: &HeaderMap) -> Option<Response> {
         if method != Method::OPTIONS {
             return None;
         }
         let mut response = Response::default();
         if self.allows(headers) {
-            self.mark(headers, &mut response);
+            self.add_headers(headers, &mut response);
             let out = response.headers_mut();
             out.remove(ACCESS_CONTROL_EXPOSE_HEADERS);
             out.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE));
@@ -47,7 +46,7 @@ impl Cors {
     }
 
     /// Tells the browser that its page may see this answer, if it may.
-    pub fn mark(&self, headers: &HeaderMap, response: &mut Response) {
+    pub fn add_headers(&self, headers: &HeaderMap, response: &mut Response) {
         let Some(origin) = self.origin(headers) else { return };
         let out = response.headers_mut();
         out.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_16_cors_preflights_and_simple_requests() {
+    fn cors_preflights_and_simple_requests() {
         let cors =
             Cors::new(vec!["http://valid.example.com".to_owned()], &["OpenStack-API-Version".to_owned()]).unwrap();
         let good = asked("http://valid.example.com", "openstack-api-version");
@@ -103,10 +102,10 @@ mod tests {
         }
         assert!(cors.preflight(&Method::GET, &good).is_none());
         let mut simple = Response::default();
-        cors.mark(&good, &mut simple);
+        cors.add_headers(&good, &mut simple);
         assert_eq!(simple.headers()[ACCESS_CONTROL_ALLOW_ORIGIN], "http://valid.example.com");
         let mut other = Response::default();
-        cors.mark(&asked("http://invalid.example.com", ""), &mut other);
+        cors.add_headers(&asked("http://invalid.example.com", ""), &mut other);
         assert!(other.headers().is_empty());
     }
 

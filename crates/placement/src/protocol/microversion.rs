@@ -1,18 +1,16 @@
-//! Which microversion a request asks for. It decides how the header is read and what is said about versions that are
-//! none.
+//! Reads the microversion that a request asks for.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use berth_placement_model::Version;
 
-use super::problem::Problem;
+use super::api_error::ApiError;
 
 /// The header, in requests and in answers.
 pub const OPENSTACK_API_VERSION: HeaderName = HeaderName::from_static("openstack-api-version");
 
 const SERVICE: &str = "placement";
 
-/// The version that is asked for.
-pub fn version(headers: &HeaderMap) -> Result<Version, Problem> {
+pub fn version(headers: &HeaderMap) -> Result<Version, ApiError> {
     let values = headers.get_all(OPENSTACK_API_VERSION).iter();
     let all: Vec<String> = values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
     let Some(wanted) = all.iter().flat_map(|value| value.split(',')).filter_map(ours).next_back() else {
@@ -25,21 +23,20 @@ pub fn version(headers: &HeaderMap) -> Result<Version, Problem> {
     }
 }
 
-/// The header of an answer.
 pub fn to_header(version: Version) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("{SERVICE} {version}")).ok()
 }
 
-/// What an element asks of this service, if it does.
+/// The version that an element requests from this service, if any.
 fn ours(element: &str) -> Option<&str> {
     let element = element.trim();
     let (service, version) = element.split_once(char::is_whitespace).unwrap_or((element, ""));
     service.eq_ignore_ascii_case(SERVICE).then(|| version.trim())
 }
 
-fn numbered(text: &str) -> Result<Version, Problem> {
+fn numbered(text: &str) -> Result<Version, ApiError> {
     let wrong =
-        |cause: &str| Problem::invalid(format!("Invalid microversion: invalid version string: {text}; {cause}"));
+        |cause: &str| ApiError::invalid(format!("Invalid microversion: invalid version string: {text}; {cause}"));
     let parts: Vec<&str> = text.split('.').collect();
     let [major, minor] = parts[..] else {
         return Err(wrong("two numbers with a dot between them are expected"));
@@ -50,9 +47,9 @@ fn numbered(text: &str) -> Result<Version, Problem> {
     served.ok_or_else(|| unacceptable(major, minor))
 }
 
-fn unacceptable(major: i64, minor: i64) -> Problem {
+fn unacceptable(major: i64, minor: i64) -> ApiError {
     let text = format!("Invalid microversion: Unacceptable version header: {major}.{minor}");
-    Problem { versions: true, ..Problem::new(StatusCode::NOT_ACCEPTABLE, text) }
+    ApiError { versions: true, ..ApiError::new(StatusCode::NOT_ACCEPTABLE, text) }
 }
 
 #[cfg(test)]
@@ -68,11 +65,11 @@ mod tests {
         }
         version(&headers)
             .map(|version| version.to_string())
-            .map_err(|problem| format!("{} {}", problem.status.as_u16(), problem.text))
+            .map_err(|error| format!("{} {}", error.status.as_u16(), error.text))
     }
 
     #[test]
-    fn document_51_section_1_2_versions_that_are_used() {
+    fn versions_that_are_used() {
         for (values, expected) in [
             (&[][..], "1.0"),
             (&["compute 2.1"], "1.0"),
@@ -88,12 +85,15 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_1_2_versions_that_are_none() {
+    fn versions_that_are_none() {
         assert_eq!(of(&["placement 1.40"]).unwrap_err(), "406 Invalid microversion: Unacceptable version header: 1.40");
         assert_eq!(of(&["placement 0.5"]).unwrap_err(), "406 Invalid microversion: Unacceptable version header: 0.5");
         for bad in ["pony.horse", "1.2.3", "1", "1.x", "1.99999999999999999999"] {
-            let told = of(&[&format!("placement {bad}")]).unwrap_err();
-            assert!(told.starts_with(&format!("400 Invalid microversion: invalid version string: {bad}; ")), "{told}");
+            let reported = of(&[&format!("placement {bad}")]).unwrap_err();
+            assert!(
+                reported.starts_with(&format!("400 Invalid microversion: invalid version string: {bad}; ")),
+                "{reported}"
+            );
         }
     }
 

@@ -1,5 +1,4 @@
-//! The name of a request. It decides that names are never taken over from clients; what a client calls its request is
-//! only logged.
+//! Request ids. Ids of clients are logged and never adopted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,12 +13,10 @@ pub const X_OPENSTACK_REQUEST_ID: HeaderName = HeaderName::from_static("x-openst
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// A new name.
     pub fn random() -> Self {
         Self(format!("req-{}", uuid::Uuid::new_v4()).into())
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -36,7 +33,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// What the client calls its request, if it looks like a name: `req-` and a UUID.
+/// The request id of the client, if it has the form `req-` and a UUID.
 pub fn given(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get(X_OPENSTACK_REQUEST_ID)?.to_str().ok()?;
     let uuid = given.strip_prefix("req-")?;

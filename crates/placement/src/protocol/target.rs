@@ -1,22 +1,21 @@
-//! Paths and query strings. It decides how they are decoded; which paths there are is in [`crate::route`], what a query means is
-//! up to the routes.
+//! Decodes paths and query strings.
 
 use percent_encoding::percent_decode_str;
 
-use super::problem::Problem;
+use super::api_error::ApiError;
 
-/// One item of a path; `None` if it is no text.
+/// One item of a path; `None` if it is not UTF-8.
 pub fn path_item(raw: &str) -> Option<String> {
     let item = percent_decode_str(raw).decode_utf8().ok()?;
     (!item.contains('\0')).then(|| item.into_owned())
 }
 
 /// The parameters of a query in the order in which they were sent.
-pub fn parameters(query: &str) -> Result<Vec<(String, String)>, Problem> {
+pub fn parameters(query: &str) -> Result<Vec<(String, String)>, ApiError> {
     query.split('&').filter(|pair| !pair.is_empty()).map(parameter).collect()
 }
 
-fn parameter(pair: &str) -> Result<(String, String), Problem> {
+fn parameter(pair: &str) -> Result<(String, String), ApiError> {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     let text = |raw: &str| {
         let spaced = raw.replace('+', " ");
@@ -28,7 +27,7 @@ fn parameter(pair: &str) -> Result<(String, String), Problem> {
         }
     };
     let both = text(name).and_then(|name| Ok((name, text(value)?)));
-    both.map_err(|cause| Problem::invalid(format!("Invalid query string parameters: {cause}")))
+    both.map_err(|cause| ApiError::invalid(format!("Invalid query string parameters: {cause}")))
 }
 
 #[cfg(test)]
@@ -46,10 +45,10 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_1_7_queries_must_be_utf_8() {
+    fn queries_must_be_utf_8() {
         for bad in ["a=%ff", "%80=a", "a=%00"] {
-            let told = parameters(bad).unwrap_err();
-            assert!(told.text.starts_with("Invalid query string parameters: "), "{told:?}");
+            let reported = parameters(bad).unwrap_err();
+            assert!(reported.text.starts_with("Invalid query string parameters: "), "{reported:?}");
         }
         assert_eq!(path_item("%ff"), None);
         assert_eq!(path_item("a%00"), None);

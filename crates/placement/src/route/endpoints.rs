@@ -1,14 +1,12 @@
-//! Every endpoint with what stands before it. It decides nothing: it is the tables of document 51 sections 1.1, 1.5, 1.6 and
-//! 1.8, and the order of methods is that of `Allow`.
+//! The table of endpoints: microversions, methods in the order of `Allow`, media types, and rules.
 
 use berth_placement_model::Version;
 
 use super::paths::Route;
 use crate::policy::rules;
 
-/// What an endpoint does.
+/// The action of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table below has method and path")]
 pub enum Action {
     ShowRoot,
     ListProviders,
@@ -48,31 +46,26 @@ pub enum Action {
     Reshape,
 }
 
-/// Which media types an endpoint looks at.
+/// Which media types an endpoint checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Media {
-    /// None.
     Any,
     /// The client must take JSON.
     Answer,
     /// The body must be JSON.
     Body,
-    /// The body must be JSON before this version, and is not looked at from then on.
+    /// The body must be JSON before this version, and is not checked from then on.
     BodyBefore(Version),
 }
 
 /// A method of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The path.
     pub route: Route,
-    /// The method.
     pub method: &'static str,
-    /// What it does.
     pub action: Action,
     /// It is there from 1.`since` on.
     pub since: Version,
-    /// Which media types it looks at.
     pub media: Media,
     /// The rule that the caller must satisfy.
     pub rule: Option<&'static str>,
@@ -92,7 +85,6 @@ use Action as A;
 use Media::{Answer, Any, Body, BodyBefore};
 use Route as R;
 
-/// All of them.
 #[rustfmt::skip]
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint { route: R::Root, method: "GET", action: A::ShowRoot, since: Version::OLDEST, media: Any, rule: None },

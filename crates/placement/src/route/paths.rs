@@ -2,7 +2,6 @@
 
 /// A path of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table below has the paths")]
 pub enum Route {
     Root,
     Providers,

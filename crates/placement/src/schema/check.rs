@@ -1,5 +1,5 @@
-//! Checks a value against a schema. It decides which of several violations is told: the one nearest to the top of the value,
-//! and of those the first.
+//! Checks a value against a schema. Of several violations the one nearest to the root is reported, and of those the
+//! first.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -9,9 +9,8 @@ use berth_placement_model::key::canonical;
 use super::{Others, Schema, Type};
 use crate::json::{Json, quoted, text};
 
-/// Nothing, or what is wrong.
-pub fn check(value: &Json, schema: &Schema) -> Result<(), Complaint> {
-    let mut waiting = VecDeque::from([Place { value, schema, within: String::new(), at: String::new() }]);
+pub fn check(value: &Json, schema: &Schema) -> Result<(), LocatedViolation> {
+    let mut waiting = VecDeque::from([Location { value, schema, within: String::new(), at: String::new() }]);
     while let Some(place) = waiting.pop_front() {
         if let Some(fault) = fault(place.value, place.schema) {
             return Err(place.complaint(fault));
@@ -22,18 +21,16 @@ pub fn check(value: &Json, schema: &Schema) -> Result<(), Complaint> {
 }
 
 /// A part of the value and the part of the schema that it must agree with.
-struct Place<'a> {
+struct Location<'a> {
     value: &'a Json,
     schema: &'a Schema,
-    /// Where the schema is.
     within: String,
-    /// Where the value is.
     at: String,
 }
 
-impl<'a> Place<'a> {
-    fn complaint(self, Fault { keyword, message }: Fault) -> Complaint {
-        Complaint { message, keyword, schema: self.within, instance: self.at, found: text(self.value) }
+impl<'a> Location<'a> {
+    fn complaint(self, Fault { keyword, message }: Fault) -> LocatedViolation {
+        LocatedViolation { message, keyword, schema: self.within, instance: self.at, found: text(self.value) }
     }
 
     fn below(&self, waiting: &mut VecDeque<Self>) {
@@ -62,7 +59,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What is wrong with the value itself, its parts aside.
+/// The violation of the value itself, without its parts.
 fn fault(value: &Json, schema: &Schema) -> Option<Fault> {
     if !schema.types.is_empty() && !schema.types.iter().any(|&kind| is_a(value, kind)) {
         let names: Vec<&str> = schema.types.iter().map(|kind| kind.name()).collect();
@@ -141,25 +138,20 @@ fn number_fault(value: &Json, schema: &Schema) -> Option<Fault> {
     Some(Fault::maximum(value, maximum.text))
 }
 
-// How a violation of a schema is told: the sentence that clients match on, where in the schema and where in the value
-//. Dumps of schemas are left out.
+// Renders a violation of a schema: the sentence that clients match on, and the paths in the schema and in the value. Dumps
+// of schemas are left out.
 
 /// One violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
-    /// What is wrong.
+pub struct LocatedViolation {
     pub message: String,
-    /// What the schema calls it.
     pub keyword: &'static str,
-    /// Where in the schema.
     pub schema: String,
-    /// Where in the value.
     pub instance: String,
-    /// What is there.
     pub found: String,
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for LocatedViolation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { message, keyword, schema, instance, found } = self;
         write!(formatter, "{message}\n\nFailed validating '{keyword}' in schema{schema}:\n    ...\n\n")?;
@@ -167,15 +159,14 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// The first of many names.
-fn some(names: &[&str]) -> String {
+fn list_some_names(names: &[&str]) -> String {
     const MOST: usize = 20;
     let mut all: Vec<String> = names.iter().take(MOST).map(|name| quoted(name)).collect();
     all.extend((names.len() > MOST).then(|| "...".to_owned()));
     all.join(", ")
 }
 
-/// What is wrong with a value, apart from where it is.
+/// A violation, without its path.
 pub(super) struct Fault {
     pub keyword: &'static str,
     pub message: String,
@@ -191,10 +182,10 @@ impl Fault {
         Self { keyword: "required", message: format!("{} is a required property", quoted(name)) }
     }
 
-    /// Members that nobody asked for: names that have no property, in the order of the value.
+    /// Additional members: names that have no property, in the order of the value.
     pub fn unexpected(names: &[&str]) -> Self {
         let verb = if names.len() == 1 { "was" } else { "were" };
-        let message = format!("Additional properties are not allowed ({} {verb} unexpected)", some(names));
+        let message = format!("Additional properties are not allowed ({} {verb} unexpected)", list_some_names(names));
         Self { keyword: "additionalProperties", message }
     }
 
@@ -203,7 +194,8 @@ impl Fault {
         patterns.sort_unstable();
         let patterns: Vec<String> = patterns.iter().map(|pattern| quoted(pattern)).collect();
         let verb = if names.len() == 1 { "does" } else { "do" };
-        let message = format!("{} {verb} not match any of the regexes: {}", some(names), patterns.join(", "));
+        let message =
+            format!("{} {verb} not match any of the regexes: {}", list_some_names(names), patterns.join(", "));
         Self { keyword: "additionalProperties", message }
     }
 
@@ -247,18 +239,17 @@ mod tests {
     use crate::json::read;
     use crate::schema::Pattern;
 
-    fn told(json: &str, schema: &Schema) -> String {
+    fn reported(json: &str, schema: &Schema) -> String {
         check(&read(json.as_bytes()).unwrap(), schema)
             .map_or_else(|complaint| complaint.to_string(), |()| String::new())
     }
 
     fn message(json: &str, schema: &Schema) -> String {
-        told(json, schema).split("\n\n").next().unwrap().to_owned()
+        reported(json, schema).split("\n\n").next().unwrap().to_owned()
     }
 
-    /// The table of messages.
     #[test]
-    fn document_51_section_1_7_messages() {
+    fn schema_violations_have_the_messages_of_placement() {
         let object = Schema::object()
             .requires("name", Schema::text())
             .with("n", Schema::integer().at_least(1).at_most(2.0, "2"));
@@ -295,24 +286,24 @@ mod tests {
     }
 
     #[test]
-    fn document_51_section_14_5_paths_of_schema_and_value() {
+    fn paths_of_schema_and_value() {
         let aggregates = Schema::array(Schema::uuid()).unique();
         let expected = "'x' is not a 'uuid'\n\nFailed validating 'format' in schema['items']:\n    ...\n\nOn instance[0]:\n    'x'";
-        assert_eq!(told(r#"["x"]"#, &aggregates), expected);
+        assert_eq!(reported(r#"["x"]"#, &aggregates), expected);
         let record = Schema::object().with("total", Schema::integer().at_least(1));
         let all = Schema::object().with("inventories", Schema::object().matching(Pattern::NAME, record));
-        let told = told(r#"{"inventories": {"VCPU": {"total": 0}}}"#, &all);
+        let reported = reported(r#"{"inventories": {"VCPU": {"total": 0}}}"#, &all);
         assert!(
-            told.contains(
+            reported.contains(
                 "in schema['properties']['inventories']['patternProperties']['^[A-Z0-9_]+$']['properties']['total']:"
             ),
-            "{told}"
+            "{reported}"
         );
-        assert!(told.contains("On instance['inventories']['VCPU']['total']:"), "{told}");
+        assert!(reported.contains("On instance['inventories']['VCPU']['total']:"), "{reported}");
     }
 
     #[test]
-    fn the_violation_nearest_to_the_top_is_told() {
+    fn the_violation_nearest_to_the_top_is_reported() {
         let deep =
             Schema::object().with("a", Schema::object().with("b", Schema::integer())).requires("z", Schema::text());
         assert_eq!(message(r#"{"a": {"b": "x"}}"#, &deep), "'z' is a required property");

@@ -1,16 +1,12 @@
-//! The patterns of names that schemas use. Each is a text, which clients get to see, and a function that decides; a
-//! line break at the end matches none of them.
+//! The patterns of names in schemas. Each is a text, which clients see, and a function.
 
 /// A regular expression of the API.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern {
-    /// As clients know it.
     pub text: &'static str,
-    /// Whether it is found in a text.
     pub matches: fn(&str) -> bool,
 }
 
-/// Upper case letters, digits and underscores.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|one| one.is_ascii_uppercase() || one.is_ascii_digit() || one == b'_')
 }
@@ -30,11 +26,8 @@ fn has_suffix_character(text: &str) -> bool {
 impl Pattern {
     /// Names of classes, and of types of consumers.
     pub const NAME: Self = Self { text: "^[A-Z0-9_]+$", matches: is_name };
-    /// Names of custom classes and traits.
     pub const CUSTOM: Self = Self { text: "^CUSTOM_[A-Z0-9_]+$", matches: is_custom };
-    /// Keys of providers and consumers.
     pub const KEY: Self = Self { text: "^[0-9a-fA-F-]{36}$", matches: is_uuid_long };
-    /// Suffixes of request groups; not anchored, as in document 51 section 9.2.
     pub const SUFFIX: Self = Self { text: "[a-zA-Z0-9_-]{1,64}", matches: has_suffix_character };
     /// `consumer_type` of GET `/usages`, whose `^all` has no end.
     pub const KIND: Self = Self {
@@ -48,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_what_their_text_says() {
+    fn patterns_match_what_their_text_reports() {
         let cases: [(Pattern, &[&str], &[&str]); 5] = [
             (Pattern::NAME, &["VCPU", "A_1", "_"], &["", "vcpu", "VCPU\n", "Ä"]),
             (Pattern::CUSTOM, &["CUSTOM_A", "CUSTOM_1"], &["CUSTOM_", "VCPU", "XCUSTOM_A", "CUSTOM_A\n", "CUSTOM_a"]),

@@ -1,10 +1,10 @@
-//! The stories of document 51 sections 14.2 to 14.4, request by request.
+//! Sequences of allocation requests, step by step.
 
 use serde_json::{Value, json};
 
 use crate::support::{CONCURRENT, Server, UNDEFINED, uuid};
 
-/// What is asked for: `P1 VCPU 4`.
+/// The amounts in the short form `P1 VCPU 4`.
 fn amounts(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     match words[..] {
@@ -49,7 +49,7 @@ async fn two_providers() -> Server {
 }
 
 #[tokio::test]
-async fn document_51_section_14_2_allocations_and_generations() {
+async fn allocations_and_generations() {
     let server = two_providers().await;
     let exceed = "The requested amount would exceed the capacity.";
     assert_eq!(put(&server, "C1", "P1 VCPU 4", "null").await.status, 204);
@@ -66,8 +66,8 @@ async fn document_51_section_14_2_allocations_and_generations() {
     assert_eq!(consumer_generation(&server, "C1").await, 1);
     generations(&server, 5, 1).await;
     for amount in [32, 100, 576, 513] {
-        let told = put(&server, "X", &format!("P1 MEMORY_MB {amount}"), "null").await;
-        told.is(409, UNDEFINED, "The requested amount would violate inventory constraints.");
+        let reported = put(&server, "X", &format!("P1 MEMORY_MB {amount}"), "null").await;
+        reported.is(409, UNDEFINED, "The requested amount would violate inventory constraints.");
     }
     assert_eq!(put(&server, "Y", "P1 MEMORY_MB 128", "null").await.status, 204);
     assert_eq!(put(&server, "Z", "P1 MEMORY_MB 512", "null").await.status, 204);
@@ -95,7 +95,6 @@ async fn document_51_section_14_2_allocations_and_generations() {
     generations(&server, 9, 2).await;
 }
 
-/// Lines 10 and 11.
 async fn usages(server: &Server) {
     let asked = |line: &'static str| async move { server.done(line, "").await.json()["usages"].clone() };
     let instances = json!({"VCPU": 6, "MEMORY_MB": 640, "consumer_count": 4});
@@ -128,7 +127,7 @@ async fn usages(server: &Server) {
 }
 
 #[tokio::test]
-async fn document_51_section_14_3_shrunk_inventory() {
+async fn an_inventory_may_shrink_below_its_usage() {
     let server = Server::new();
     server.provider("P", None, r#"{"VCPU": {"total": 8}}"#).await;
     assert_eq!(put(&server, "A", "P VCPU 8", "null").await.status, 204);
@@ -144,7 +143,7 @@ async fn document_51_section_14_3_shrunk_inventory() {
 }
 
 #[tokio::test]
-async fn document_51_section_14_4_reshaper() {
+async fn the_reshaper_moves_inventories_and_allocations() {
     let server = Server::new();
     server.provider("P2", None, r#"{"VCPU": {"total": 4}}"#).await;
     server.provider("P3", Some("P2"), "").await;
@@ -164,8 +163,8 @@ async fn document_51_section_14_4_reshaper() {
     );
     let reshape = |allocations: String| format!(r#"{{"inventories": {inventories}, "allocations": {allocations}}}"#);
     let in_use = server.ask("POST /reshaper", &reshape("{}".to_owned())).await;
-    let told = format!("update conflict: Inventory for 'VCPU' on resource provider '{}' in use.", uuid("P2"));
-    in_use.is(409, "placement.inventory.inuse", &told);
+    let reported = format!("update conflict: Inventory for 'VCPU' on resource provider '{}' in use.", uuid("P2"));
+    in_use.is(409, "placement.inventory.inuse", &reported);
     assert_eq!((server.generation("P2").await, server.generation("P3").await), (3, 0));
     let moved = format!(r#"{{"{}": {}}}"#, uuid("C"), body("P3 VCPU 3", "1", "INSTANCE"));
     assert_eq!(server.done("POST /reshaper", &reshape(moved)).await.status, 204);
@@ -174,7 +173,7 @@ async fn document_51_section_14_4_reshaper() {
 }
 
 #[tokio::test]
-async fn document_51_section_9_2_the_old_form_and_owners() {
+async fn the_old_form_and_owners() {
     let server = two_providers().await;
     let old = format!(
         r#"{{"allocations": [{{"resource_provider": {{"uuid": "{}"}}, "resources": {{"VCPU": 1}}}}]}}"#,

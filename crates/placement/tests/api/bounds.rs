@@ -1,11 +1,11 @@
-//! What the API does not bear: bodies, queries and requests that are too many or too large, and clients that are too slow.
+//! The limits of the API: bodies, queries and requests that are too many or too large, and clients that are too slow.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
-use berth_placement::ledger::Trouble;
+use berth_placement::ledger::RequestError;
 use berth_placement::protocol::authentication::{Authentication, Caller, Unknown};
 use berth_placement::protocol::cors::Cors;
 use berth_placement::{Api, Bounds, Policies};
@@ -49,7 +49,7 @@ async fn a_body_that_does_not_end_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_fit_is_told_to_come_again() {
+async fn what_does_not_fit_is_reported_to_come_again() {
     for (bounds, text) in [
         (Bounds { requests: 0, ..Bounds::default() }, "too many requests at once"),
         (Bounds { bodies: 1, ..Bounds::default() }, "too many large bodies at once"),
@@ -70,13 +70,13 @@ async fn only_long_searches_are_too_many_at_once() {
     }
     rounds.done("GET /allocation_candidates?resources=CUSTOM_PORT:1", "").await;
     let three = "resources1=CUSTOM_PORT:1&resources2=CUSTOM_PORT:1&resources3=CUSTOM_PORT:1";
-    let told = rounds.ask(&format!("GET /allocation_candidates?{three}&group_policy=none"), "").await;
-    told.is(503, UNDEFINED, "too many queries for candidates at once");
-    assert_eq!(*rounds.ledger.trouble.lock(), None::<Trouble>);
+    let reported = rounds.ask(&format!("GET /allocation_candidates?{three}&group_policy=none"), "").await;
+    reported.is(503, UNDEFINED, "too many queries for candidates at once");
+    assert_eq!(*rounds.ledger.error.lock(), None::<RequestError>);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_nobody_reads_is_not_held_whole_and_leaves_no_room_for_others() {
+async fn an_answer_that_is_not_read_is_not_held_completely_and_is_bounded() {
     let server = bounded(Bounds { unread: 100 * 1024, ..Bounds::default() });
     for host in 0..400 {
         server.provider(&format!("host-{host:03}"), None, r#"{"VCPU": {"total": 8}}"#).await;
@@ -85,8 +85,8 @@ async fn an_answer_that_nobody_reads_is_not_held_whole_and_leaves_no_room_for_ot
     let request = Request::builder().uri("/allocation_candidates?resources=VCPU:1").header("x-auth-token", "admin");
     let request = request.header("openstack-api-version", "placement 1.39").body(Body::empty()).unwrap();
     let unread = server.router.clone().oneshot(request).await.unwrap();
-    let told = server.ask(long, "").await;
-    told.is(503, UNDEFINED, "too many answers at once that nobody reads");
+    let reported = server.ask(long, "").await;
+    reported.is(503, UNDEFINED, "too many unread answers at once");
     let short = server.ask("GET /allocation_candidates?resources=VCPU:1&limit=1", "").await;
     assert_eq!(short.json()["allocation_requests"].as_array().unwrap().len(), 1);
     let text = to_bytes(unread.into_body(), usize::MAX).await.unwrap();
@@ -115,7 +115,7 @@ async fn pages_of_other_sites_may_read_what_is_refused() {
     }
 }
 
-/// Knows nobody, and falls over when it is asked.
+/// A token service without users, which panics when it is called.
 struct Broken;
 
 impl Authentication for Broken {
@@ -125,7 +125,7 @@ impl Authentication for Broken {
 }
 
 #[tokio::test]
-async fn a_defect_is_told_like_every_other_fault() {
+async fn a_defect_is_reported_like_every_other_fault() {
     let Server { ledger, .. } = Server::new();
     let api = Api::new(ledger.clone(), Arc::new(Broken), Policies::defaults(false)).with_cors(site());
     let server = Server { ledger, router: api.router() };

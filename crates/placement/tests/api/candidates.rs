@@ -1,10 +1,9 @@
-//! Candidates and lists over HTTP: the environment of document 51 section 14.1, as far as the protocol has a part in it.
+//! Candidates and lists over HTTP: the parts of a worked example that depend on the protocol.
 
 use serde_json::{Value, json};
 
 use crate::support::{Server, UNDEFINED, uuid};
 
-/// The environment of section 14.1.
 async fn environment() -> Server {
     let server = Server::new();
     for name in ["CUSTOM_FAST", "CUSTOM_SSD"] {
@@ -40,7 +39,7 @@ async fn environment() -> Server {
     server
 }
 
-/// How many requests, and which providers have a summary.
+/// The number of requests, and the providers with a summary.
 async fn candidates(server: &Server, query: &str) -> (usize, Vec<String>) {
     let answer = server.done(&format!("GET /allocation_candidates?{query}"), "").await;
     assert_eq!(
@@ -56,7 +55,7 @@ async fn candidates(server: &Server, query: &str) -> (usize, Vec<String>) {
 const V: &str = "resources=VCPU:4,MEMORY_MB:2048,DISK_GB:20";
 
 #[tokio::test]
-async fn document_51_section_14_1_candidates_over_http() {
+async fn candidates_over_http() {
     let server = environment().await;
     let summaries = |names: &[&str]| {
         let mut uuids: Vec<String> = names.iter().map(|name| uuid(name)).collect();
@@ -81,7 +80,7 @@ async fn document_51_section_14_1_candidates_over_http() {
 }
 
 #[tokio::test]
-async fn document_51_section_14_1_lists_over_http() {
+async fn lists_over_http() {
     let server = environment().await;
     for (query, expected) in [
         ("resources=VCPU:6".to_owned(), &["n1a", "n1b", "cn2"][..]),

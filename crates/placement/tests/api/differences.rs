@@ -1,4 +1,4 @@
-//! The tables of differences from Placement in `docs/placement.md`.
+//! Tests the tables of differences from Placement in `docs/placement.md`.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +17,6 @@ fn each_difference_from_placement_is_documented_once_and_completely() {
         let [about, placement, here, why] = row[..] else { panic!("a row has four cells: {row:?}") };
         assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
         assert_ne!(placement, here, "{why}");
-        assert!(seen.insert(about), "{about} is there twice");
+        assert!(seen.insert(about), "{about} is listed twice");
     }
 }

@@ -1,15 +1,15 @@
-//! Which fault is told, and how.
+//! Which error is reported, and how.
 
 use axum::body::Body;
 use axum::http::Request;
 use berth_placement::Policies;
-use berth_placement::ledger::Trouble;
+use berth_placement::ledger::RequestError;
 use berth_placement::protocol::cors::Cors;
 
 use crate::support::{CONCURRENT, Server, UNDEFINED, uuid};
 
 #[tokio::test]
-async fn document_51_section_14_5_errors() {
+async fn errors_have_the_form_of_placement() {
     let server = Server::new();
     let nope = server.ask("1.22 GET /nope", "").await;
     nope.is(404, "", "");
@@ -33,26 +33,26 @@ async fn document_51_section_14_5_errors() {
     server.ask("1.29 POST /reshaper", "{}").await.is(404, UNDEFINED, "");
     server.provider("P", None, "").await;
     let aggregates = format!("1.1 PUT /resource_providers/{}/aggregates", uuid("P"));
-    let told = server.ask(&aggregates, r#"["x"]"#).await.detail();
+    let reported = server.ask(&aggregates, r#"["x"]"#).await.detail();
     for part in [
         "JSON does not validate: 'x' is not a 'uuid'",
         "Failed validating 'format' in schema['items']",
         "On instance[0]",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(reported.contains(part), "{reported}");
     }
 }
 
 #[tokio::test]
-async fn document_51_section_1_1_which_fault_is_told_first() {
+async fn which_fault_is_reported_first() {
     let server = Server::new();
-    let nobody = |line: &'static str, headers: &'static [(&'static str, &'static str)]| {
+    let anonymous = |line: &'static str, headers: &'static [(&'static str, &'static str)]| {
         let headers: Vec<_> = [("x-auth-token", "")].iter().chain(headers).copied().collect();
         let server = server.clone();
         async move { server.ask_with(line, "", &headers).await.status }
     };
-    assert_eq!(nobody("9.9 GET /nope", &[]).await, 401, "token before version and route");
-    assert_eq!(nobody("GET /", &[]).await, 200, "the root is for everybody");
+    assert_eq!(anonymous("9.9 GET /nope", &[]).await, 401, "token before version and route");
+    assert_eq!(anonymous("GET /", &[]).await, 200, "the root needs no token");
     assert_eq!(
         server.ask_with("9.9 GET /nope", "", &[("content-length", "x")]).await.status,
         406,
@@ -91,7 +91,7 @@ async fn document_51_section_1_1_which_fault_is_told_first() {
 }
 
 #[tokio::test]
-async fn document_51_section_1_3_headers_of_every_answer() {
+async fn headers_of_every_answer() {
     let server = Server::new();
     for line in ["GET /", "GET /nope", "GET /resource_providers/x", "PUT /", "GET /traits/x"] {
         let answer = server.ask(line, "").await;
@@ -102,9 +102,9 @@ async fn document_51_section_1_3_headers_of_every_answer() {
     assert_eq!(root.header("cache-control"), Some("no-cache"));
     assert!(root.header("last-modified").unwrap().ends_with(" GMT"));
     assert_eq!(server.ask("1.14 GET /", "").await.header("cache-control"), None);
-    let nobody = server.ask_with("GET /usages", "", &[("x-auth-token", "")]).await;
-    nobody.is(401, "", "could not verify");
-    assert_eq!(nobody.header("openstack-api-version"), None);
+    let anonymous = server.ask_with("GET /usages", "", &[("x-auth-token", "")]).await;
+    anonymous.is(401, "", "could not verify");
+    assert_eq!(anonymous.header("openstack-api-version"), None);
     let html = server.ask_with("GET /nope", "", &[("accept", "text/html")]).await;
     assert!(html.header("content-type").unwrap().starts_with("text/html"), "{html:?}");
     let plain = server.ask_with("GET /resource_providers", "", &[("accept", "text/plain")]).await;
@@ -117,18 +117,18 @@ async fn document_51_section_1_3_headers_of_every_answer() {
 }
 
 #[tokio::test]
-async fn a_ledger_in_trouble_is_told_with_when_to_try_again() {
+async fn a_ledger_in_trouble_is_reported_with_when_to_try_again() {
     let server = Server::new();
-    for trouble in [Trouble::Unavailable("no database".to_owned()), Trouble::Unknown("lost".to_owned())] {
-        *server.ledger.trouble.lock() = Some(trouble.clone());
+    for error in [RequestError::Unavailable("no database".to_owned()), RequestError::Unknown("lost".to_owned())] {
+        *server.ledger.error.lock() = Some(error.clone());
         let answer = server.ask("POST /resource_providers", r#"{"name": "a"}"#).await;
-        answer.is(503, UNDEFINED, &trouble.to_string());
+        answer.is(503, UNDEFINED, &error.to_string());
         assert_eq!(answer.header("retry-after"), Some("1"));
     }
 }
 
 #[tokio::test]
-async fn document_51_section_16_cors() {
+async fn cors_headers_are_sent_to_allowed_origins() {
     let cors = Cors::new(vec!["http://valid.example.com".to_owned()], &["openstack-api-version".to_owned()]);
     let server = Server::with(|api| api.with_cors(cors), Policies::defaults(false));
     let asked = |origin: &str| {
@@ -149,7 +149,7 @@ async fn document_51_section_16_cors() {
 }
 
 #[tokio::test]
-async fn generations_that_moved_are_told() {
+async fn generations_that_moved_are_reported() {
     let server = Server::new();
     server.provider("P", None, r#"{"VCPU": {"total": 4}}"#).await;
     let body = r#"{"resource_provider_generation": 0, "inventories": {}}"#;

@@ -1,4 +1,4 @@
-//! Whatever is sent: an answer, and never 500.
+//! Any request gets an answer, and never a 500.
 
 use proptest::prelude::*;
 

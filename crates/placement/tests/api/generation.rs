@@ -1,4 +1,4 @@
-//! How candidates are generated, as an operator chooses it: drawn, in turns, and how many.
+//! The configurable generation of candidates: random, in turns, and how many.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use crate::support::{Server, uuid};
 
 const TWO_OF_EACH: &str = "GET /allocation_candidates?resources=VCPU:1";
 
-/// Ten hosts with two providers each that have what is asked for.
+/// Ten hosts with two providers each that have the requested resources.
 async fn hosts(change: impl FnOnce(Api) -> Api) -> Server {
     let server = Server::with(change, Policies::defaults(false));
     for host in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
@@ -32,7 +32,7 @@ async fn letters(server: &Server, query: &str) -> String {
 }
 
 #[tokio::test]
-async fn document_51_section_12_4_hosts_come_one_after_the_other_or_take_turns() {
+async fn hosts_come_one_after_the_other_or_take_turns() {
     let deep = hosts(|api| api).await;
     assert_eq!(letters(&deep, TWO_OF_EACH).await, "aabbccddeeffgghhiijj");
     assert_eq!(letters(&deep, &format!("{TWO_OF_EACH}&limit=4")).await, "aabb");
@@ -43,7 +43,7 @@ async fn document_51_section_12_4_hosts_come_one_after_the_other_or_take_turns()
 }
 
 #[tokio::test]
-async fn document_51_section_12_4_generation_stops_before_the_limit() {
+async fn generation_stops_before_the_limit() {
     for (most, query, expected) in [(3, "", "aab"), (3, "&limit=2", "aa"), (3, "&limit=9", "aab"), (0, "", "")] {
         let options = GenerationOptions { most_requests: most, ..GenerationOptions::default() };
         let server = hosts(|api| api.with_generation(options)).await;

@@ -1,4 +1,4 @@
-//! Connections, over a real socket: bodies that nobody reads.
+//! Connections over a real socket: bodies that the server does not read.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -11,8 +11,8 @@ use tower::ServiceExt as _;
 
 use crate::support::Server;
 
-/// What a server sends until it closes the connection.
-async fn said(head: &str) -> String {
+/// The answer of a server until it closes the connection.
+async fn text(head: &str) -> String {
     let router = Server::new().router;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -27,14 +27,14 @@ async fn said(head: &str) -> String {
     answer
 }
 
-/// 401 is said before the body is read, and the body is longer than what comes with the head.
+/// The server answers 401 before it reads the body, which is longer than the part that arrives with the head.
 #[tokio::test]
 async fn a_refused_request_leaves_its_connection_to_the_next_one() {
     let body = "x".repeat(60_000);
     let head =
         "POST /resource_providers HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 60000";
     let next = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-    let answers = said(&format!("{head}\r\n\r\n{body}{next}")).await;
+    let answers = text(&format!("{head}\r\n\r\n{body}{next}")).await;
     assert!(answers.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{answers}");
     assert!(answers.contains("HTTP/1.1 200 OK\r\n"), "{answers}");
 }
@@ -43,12 +43,12 @@ async fn a_refused_request_leaves_its_connection_to_the_next_one() {
 async fn a_request_without_a_body_leaves_its_connection_to_the_next_one() {
     let first =
         "GET /traits HTTP/1.1\r\nHost: a\r\nX-Auth-Token: admin\r\nOpenStack-API-Version: placement 1.6\r\n\r\n";
-    let answers = said(&format!("{first}GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).await;
+    let answers = text(&format!("{first}GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).await;
     assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{answers}");
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_after_a_body_that_is_too_long_to_skip_is_said_to_end() {
+async fn a_connection_that_ends_after_a_body_that_is_too_long_to_skip_is_reported_to_end() {
     for (length, ends) in [(60_000, false), (70_000, true)] {
         let request = Request::post("/resource_providers").header(CONTENT_LENGTH, length);
         let request = request.body(Body::from(vec![b'x'; length])).unwrap();

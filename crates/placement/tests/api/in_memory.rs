@@ -1,12 +1,12 @@
-//! A ledger in memory: the rows and rules of the model's own, for tests of the router and for the fuzzer.
+//! A ledger in memory with the rows and rules of the model, for tests of the router and for the fuzzer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_placement::ledger::{
-    ConsumerRecord, KindFilter, Ledger, ProviderAllocations, Trouble, Usage, UsageQuestion, Written,
+    ConsumerRecord, KindFilter, Ledger, ProviderAllocations, RequestError, Usage, UsageQuestion, Written,
 };
-use berth_placement_model::facts::Consumer;
+use berth_placement_model::loaded_rows::Consumer;
 use berth_placement_model::standard::{CLASSES, TRAITS};
 use berth_placement_model::testing::MemoryState;
 use berth_placement_model::{Command, Key, Model};
@@ -15,28 +15,26 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The ledger.
 #[derive(Default)]
 pub struct InMemory {
-    /// What it remembers.
     pub state: Mutex<MemoryState>,
-    /// What the next call is answered with instead.
-    pub trouble: Mutex<Option<Trouble>>,
+    /// The error of the next call.
+    pub error: Mutex<Option<RequestError>>,
 }
 
 impl InMemory {
     fn now<'a, T: Send + 'a>(
         &self,
-        answer: impl FnOnce(&mut MemoryState) -> Result<T, Trouble>,
-    ) -> BoxFuture<'a, Result<T, Trouble>> {
-        let trouble = self.trouble.lock().take();
-        let answer = trouble.map_or_else(|| answer(&mut self.state.lock()), Err);
+        answer: impl FnOnce(&mut MemoryState) -> Result<T, RequestError>,
+    ) -> BoxFuture<'a, Result<T, RequestError>> {
+        let error = self.error.lock().take();
+        let answer = error.map_or_else(|| answer(&mut self.state.lock()), Err);
         Box::pin(ready(answer))
     }
 }
 
 impl Ledger for InMemory {
-    fn write(&self, command: Command, _: Instant) -> BoxFuture<'_, Result<Written, Trouble>> {
+    fn write(&self, command: Command, _: Instant) -> BoxFuture<'_, Result<Written, RequestError>> {
         self.now(|state| {
             let outcome = state.write(&command, Timestamp::now())?;
             let provider = command.subject().and_then(|key| state.provider(key).cloned().map(Arc::new));
@@ -44,7 +42,7 @@ impl Ledger for InMemory {
         })
     }
 
-    fn model(&self, _: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>> {
+    fn model(&self, _: Instant) -> BoxFuture<'_, Result<Arc<Model>, RequestError>> {
         self.now(|state| {
             let mut model = Model::new(&CLASSES, &TRAITS);
             for (name, number) in &state.classes {
@@ -60,7 +58,7 @@ impl Ledger for InMemory {
         })
     }
 
-    fn consumer<'a>(&'a self, key: &'a Key, _: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>> {
+    fn consumer<'a>(&'a self, key: &'a Key, _: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, RequestError>> {
         self.now(|state| Ok(state.consumers.get(key).map(|(consumer, at)| record(state, consumer, *at))))
     }
 
@@ -68,7 +66,7 @@ impl Ledger for InMemory {
         &'a self,
         key: &'a Key,
         _: Instant,
-    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, Trouble>> {
+    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, RequestError>> {
         self.now(|state| {
             let Some(provider) = state.provider(key) else { return Ok(None) };
             let mut consumers = BTreeMap::new();
@@ -83,7 +81,7 @@ impl Ledger for InMemory {
         })
     }
 
-    fn usages(&self, question: UsageQuestion, _: Instant) -> BoxFuture<'_, Result<Vec<Usage>, Trouble>> {
+    fn usages(&self, question: UsageQuestion, _: Instant) -> BoxFuture<'_, Result<Vec<Usage>, RequestError>> {
         self.now(|state| {
             let asked = |consumer: &&Consumer| {
                 consumer.project == question.project

@@ -1,11 +1,11 @@
-//! Who may do what, over HTTP.
+//! The policies over HTTP: which role may do what.
 
 use berth_placement::Policies;
 
 use crate::support::{Server, UNDEFINED};
 
 #[tokio::test]
-async fn document_51_section_1_8_readers_see_the_usages_of_their_own_project() {
+async fn readers_see_the_usages_of_their_own_project() {
     let server = Server::with(|api| api, Policies::defaults(true));
     let reader = [("x-auth-token", "user"), ("x-roles", "reader"), ("x-project-id", "p1")];
     assert_eq!(server.ask_with("GET /usages?project_id=p1", "", &reader).await.status, 200);
@@ -14,12 +14,12 @@ async fn document_51_section_1_8_readers_see_the_usages_of_their_own_project() {
     assert_eq!(server.ask_with("GET /usages", "", &reader).await.status, 403, "policy before query");
     assert_eq!(server.ask_with("GET /traits", "", &reader).await.status, 403);
     let system = [("x-auth-token", "admin"), ("openstack-system-scope", "all")];
-    let told = server.ask_with("GET /traits", "", &system).await;
-    told.is(403, UNDEFINED, "\n\n placement:traits:list  ");
+    let reported = server.ask_with("GET /traits", "", &system).await;
+    reported.is(403, UNDEFINED, "\n\n placement:traits:list  ");
 }
 
 #[tokio::test]
-async fn document_51_section_1_8_reshaper_is_for_services_only() {
+async fn reshaper_is_for_services_only() {
     let new = Server::with(|api| api, Policies::defaults(true));
     assert_eq!(new.ask("POST /reshaper", "{}").await.status, 403);
     let service = [("x-auth-token", "nova"), ("x-roles", "service")];

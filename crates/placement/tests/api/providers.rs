@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Server, UNDEFINED, uuid};
 
 #[tokio::test]
-async fn document_51_section_4_1_creation_by_version() {
+async fn creation_by_version() {
     let server = Server::new();
     let body = |name: &str| format!(r#"{{"name": "{name}", "uuid": "{}"}}"#, uuid(name).to_uppercase());
     let old = server.done("1.19 POST /resource_providers", &body("a")).await;
@@ -26,7 +26,7 @@ async fn document_51_section_4_1_creation_by_version() {
 }
 
 #[tokio::test]
-async fn document_51_section_4_2_show_update_delete() {
+async fn show_update_delete() {
     let server = Server::new();
     server.provider("a", None, "").await;
     server.provider("b", Some("a"), "").await;
@@ -50,7 +50,7 @@ async fn document_51_section_4_2_show_update_delete() {
 }
 
 #[tokio::test]
-async fn document_51_section_5_inventories() {
+async fn inventories_are_written_and_shown() {
     let server = Server::new();
     server.provider("p", None, "").await;
     let path = format!("/resource_providers/{}/inventories", uuid("p"));
@@ -66,15 +66,15 @@ async fn document_51_section_5_inventories() {
     );
     assert_eq!(one.text, expected);
     let set = r#"{"resource_provider_generation": 1, "total": 8, "reserved": 8}"#;
-    let told = server.ask(&format!("1.25 PUT {path}/VCPU"), set).await;
-    told.is(400, UNDEFINED, "The reserved value is greater than or equal to total.");
+    let reported = server.ask(&format!("1.25 PUT {path}/VCPU"), set).await;
+    reported.is(400, UNDEFINED, "The reserved value is greater than or equal to total.");
     assert_eq!(server.done(&format!("PUT {path}/VCPU"), set).await.json()["resource_provider_generation"], 2);
     let shown = server.done(&format!("GET {path}/VCPU"), "").await;
     assert_eq!((&shown.json()["reserved"], shown.header("last-modified").is_some()), (&json!(8), true));
     let unknown = server.ask(&format!("GET {path}/NOPE"), "").await;
     unknown.is(404, UNDEFINED, &format!("No inventory of class NOPE for {}", uuid("p")));
-    let nobody = server.ask("GET /resource_providers/x/inventories", "").await;
-    nobody.is(404, UNDEFINED, "No resource provider with uuid x found : No resource provider with uuid x found");
+    let missing = server.ask("GET /resource_providers/x/inventories", "").await;
+    missing.is(404, UNDEFINED, "No resource provider with uuid x found : No resource provider with uuid x found");
     let odd = r#"{"resource_provider_generation": 2, "inventories": {"no class": {"x": 1}}}"#;
     server.ask(&format!("PUT {path}"), odd).await.is(
         400,
@@ -88,7 +88,7 @@ async fn document_51_section_5_inventories() {
 }
 
 #[tokio::test]
-async fn document_51_section_6_classes() {
+async fn classes_are_created_renamed_and_listed() {
     let server = Server::new();
     let all = server.done("GET /resource_classes", "").await.json();
     let first = json!({"name": "VCPU", "links": [{"rel": "self", "href": "/resource_classes/VCPU"}]});
@@ -110,7 +110,7 @@ async fn document_51_section_6_classes() {
 }
 
 #[tokio::test]
-async fn document_51_section_7_traits() {
+async fn traits_are_created_and_listed() {
     let server = Server::new();
     server.provider("p", None, "").await;
     let made = server.done("PUT /traits/CUSTOM_A", "").await;
@@ -144,12 +144,12 @@ async fn document_51_section_7_traits() {
     );
     assert_eq!(server.done(&format!("DELETE {path}"), "").await.status, 204);
     assert_eq!(server.done(&format!("GET {path}"), "").await.json()["resource_provider_generation"], 2);
-    let nobody = server.ask("GET /resource_providers/x/traits", "").await;
-    nobody.is(404, UNDEFINED, "No resource provider with uuid x found: No resource provider with uuid x found");
+    let missing = server.ask("GET /resource_providers/x/traits", "").await;
+    missing.is(404, UNDEFINED, "No resource provider with uuid x found: No resource provider with uuid x found");
 }
 
 #[tokio::test]
-async fn document_51_section_8_aggregates() {
+async fn aggregates_are_set_and_shown() {
     let server = Server::new();
     server.provider("p", None, "").await;
     let path = format!("/resource_providers/{}/aggregates", uuid("p"));
@@ -157,10 +157,10 @@ async fn document_51_section_8_aggregates() {
     let old = server.done(&format!("1.18 PUT {path}"), &format!(r#"["{sent}"]"#)).await;
     assert_eq!(old.json(), json!({ "aggregates": [sent] }));
     assert_eq!(server.done(&format!("1.1 GET {path}"), "").await.json(), json!({ "aggregates": [sent] }));
-    let guarded = format!(r#"{{"aggregates": ["{}"], "resource_provider_generation": 0}}"#, uuid("agg"));
-    let new = server.done(&format!("PUT {path}"), &guarded).await.json();
+    let with_generation = format!(r#"{{"aggregates": ["{}"], "resource_provider_generation": 0}}"#, uuid("agg"));
+    let new = server.done(&format!("PUT {path}"), &with_generation).await.json();
     assert_eq!(new, json!({"aggregates": [uuid("agg")], "resource_provider_generation": 1}));
-    let stale = server.ask(&format!("PUT {path}"), &guarded).await;
+    let stale = server.ask(&format!("PUT {path}"), &with_generation).await;
     stale.is(
         409,
         crate::support::CONCURRENT,

@@ -1,4 +1,4 @@
-//! The router over a ledger in memory, and requests that read like those of the document.
+//! The router over a ledger in memory, and a short notation for requests.
 
 use std::sync::Arc;
 
@@ -12,14 +12,13 @@ use tower::ServiceExt as _;
 
 use crate::in_memory::InMemory;
 
-/// A server.
 #[derive(Clone)]
 pub struct Server {
     pub ledger: Arc<InMemory>,
     pub router: Router,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -39,7 +38,8 @@ impl Server {
         Self { ledger, router: api.router() }
     }
 
-    /// A request of the admin: `GET /path` or `1.28 GET /path`, with a body if there is one. Without a version: 1.39.
+    /// Sends a request of the admin: `GET /path` or `1.28 GET /path`, with a body if it is not empty. The default
+    /// version is 1.39.
     pub async fn ask(&self, line: &str, body: &str) -> Answer {
         self.ask_with(line, body, &[]).await
     }
@@ -62,7 +62,7 @@ impl Server {
                 request = request.header("content-type", "application/json");
             }
         }
-        // An empty value leaves a header out.
+        // An empty value removes a header.
         for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
             request = request.header(*name, *value);
         }
@@ -76,7 +76,7 @@ impl Server {
         Answer { status: parts.status.as_u16(), headers: parts.headers, text }
     }
 
-    /// The same, which must succeed.
+    /// Like `ask`, for a request that must succeed.
     pub async fn done(&self, line: &str, body: &str) -> Answer {
         let answer = self.ask(line, body).await;
         assert!((200..300).contains(&answer.status), "{line} {body}: {answer:?}");
@@ -94,7 +94,6 @@ impl Server {
         }
     }
 
-    /// The generation of a provider.
     pub async fn generation(&self, name: &str) -> i64 {
         let answer = self.done(&format!("GET /resource_providers/{}", uuid(name)), "").await;
         answer.json()["generation"].as_i64().unwrap()
@@ -111,7 +110,7 @@ impl Answer {
         self.json()["errors"][0]["detail"].as_str().unwrap().to_owned()
     }
 
-    /// Status, code and detail must be like this.
+    /// Checks status, code and a part of the detail.
     pub fn is(&self, status: u16, code: &str, part: &str) {
         let json = self.json();
         let error = &json["errors"][0];
@@ -129,7 +128,6 @@ impl Answer {
 pub const UNDEFINED: &str = "placement.undefined_code";
 pub const CONCURRENT: &str = "placement.concurrent_update";
 
-/// A UUID that belongs to a name.
 pub fn uuid(name: &str) -> String {
     let mut digits = name.bytes().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"));
     digits.truncate(32);

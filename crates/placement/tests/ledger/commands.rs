@@ -123,7 +123,7 @@ fn of_allocations() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// A JSON object names each consumer once.
+/// A JSON object has each consumer once.
 fn each_once(mut writes: Vec<ConsumerWrite>) -> Vec<ConsumerWrite> {
     writes.sort_by(|a, b| a.consumer.cmp(&b.consumer));
     writes.dedup_by(|a, b| a.consumer == b.consumer);
@@ -134,7 +134,7 @@ pub fn command() -> impl Strategy<Value = Command> {
     prop_oneof![2 => of_providers(), 3 => of_inventories(), 2 => of_names(), 5 => of_allocations()]
 }
 
-/// With the generation that the provider has: else most would be refused.
+/// Uses the generation that the provider has, because otherwise most writes would be refused.
 pub fn with_right_generation(command: Command, state: &MemoryState) -> Command {
     let actual = |uuid: &Key| state.provider(uuid).map_or(0, |provider| provider.generation);
     match command {

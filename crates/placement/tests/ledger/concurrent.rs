@@ -1,16 +1,16 @@
-//! Many writers at once, on every ledger, with replicas where there are: nothing is over-booked or lost, generations only
-//! grow, and whoever got an answer sees what he wrote, through any replica.
+//! Many concurrent writers on every ledger, with replicas where there are any: nothing is over-booked or lost,
+//! generations only grow, and a client that got an answer sees its write through any replica.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use berth_placement::ledger::{Ledger, Trouble};
+use berth_placement::ledger::{Ledger, RequestError};
 use berth_placement_model::command::{ConsumerGuard, NewInventories, ReservedRule};
 use berth_placement_model::refusal::Kind;
 use berth_placement_model::{ClassName, Command, Key};
 
-use crate::world::{World, claim, providers, room, soon};
+use crate::world::{World, capacity, claim, providers, soon};
 
 const WRITERS: usize = 16;
 const WRITES: usize = 40;
@@ -36,12 +36,12 @@ async fn what_is_used_is_what_is_allocated(world: &World) {
         for (class, held) in &provider.inventories {
             let sum = sums.get(&(uuid.clone(), class.clone())).copied().unwrap_or(0);
             assert_eq!(held.used, sum, "{uuid} {class}");
-            assert!(held.inventory.has_room(held.used, 0), "{uuid} {class} is over-booked");
+            assert!(held.inventory.has_capacity(held.used, 0), "{uuid} {class} is over-booked");
         }
     }
 }
 
-/// One of many things, different for each writer and step.
+/// One of many different writes, depending on writer and step.
 fn step(writer: usize, at: usize) -> Command {
     let (one, other) = (PROVIDERS[(writer + at) % 4], PROVIDERS[(writer * 3 + at * 7 + 1) % 4]);
     let (own, shared) = (format!("own-{writer}"), format!("shared-{}", at % 3));
@@ -56,7 +56,7 @@ fn step(writer: usize, at: usize) -> Command {
         6 => Command::AddInventory {
             provider: Key::new(one),
             class: ClassName::new("CUSTOM_NOT_THERE"),
-            inventory: room(1),
+            inventory: capacity(1),
             reserved: ReservedRule::UpToTotal,
         },
         _ => Command::UpdateProvider {
@@ -83,8 +83,8 @@ async fn nothing_is_over_booked_or_lost(world: World) {
             for at in 0..WRITES {
                 match ledger.write(step(writer, at), soon()).await {
                     Ok(_) => done += 1,
-                    Err(Trouble::Refused(_)) => {}
-                    Err(trouble) => panic!("{trouble}"),
+                    Err(RequestError::Refused(_)) => {}
+                    Err(error) => panic!("{error}"),
                 }
             }
             done
@@ -102,7 +102,7 @@ async fn nothing_is_over_booked_or_lost(world: World) {
     what_is_used_is_what_is_allocated(&world).await;
 }
 
-/// Reads the model until it is stopped; the number of reads.
+/// Reads the model until it is stopped; returns the number of reads.
 async fn generations_grow(ledger: Arc<dyn Ledger>, stop: Arc<AtomicBool>) -> usize {
     let mut last: BTreeMap<Key, i64> = BTreeMap::new();
     let mut reads = 0;
@@ -110,7 +110,7 @@ async fn generations_grow(ledger: Arc<dyn Ledger>, stop: Arc<AtomicBool>) -> usi
         let model = ledger.model(soon()).await.unwrap();
         for provider in model.providers() {
             for (class, held) in provider.inventories() {
-                assert!(held.inventory.has_room(held.used, 0), "{class} is over-booked");
+                assert!(held.inventory.has_capacity(held.used, 0), "{class} is over-booked");
             }
             let before = last.insert(provider.uuid().clone(), provider.generation());
             assert!(before.is_none_or(|before| before <= provider.generation()));
@@ -134,8 +134,8 @@ async fn the_last_unit_is_given_to_one(world: World) {
     for one in claims.collect::<Vec<_>>() {
         match one.await.unwrap() {
             Ok(_) => done += 1,
-            Err(Trouble::Refused(refusal)) => assert_eq!(refusal.kind, Kind::Conflict),
-            Err(trouble) => panic!("{trouble}"),
+            Err(RequestError::Refused(refusal)) => assert_eq!(refusal.kind, Kind::Conflict),
+            Err(error) => panic!("{error}"),
         }
     }
     assert_eq!(done, 5);
@@ -170,7 +170,7 @@ async fn own_writes_are_seen_through_every_replica(world: World) {
                 writes.write(Command::SetAllocations(one), soon()).await.unwrap();
                 let model = reads.model(soon()).await.unwrap();
                 let used = model.provider(&Key::new("p1")).unwrap().inventory(&ClassName::new("VCPU")).unwrap().used;
-                // What the others have is at most growing here.
+                // The usage of the others only grows here.
                 assert!(used >= amount);
                 let consumer = reads.consumer(&Key::new(&format!("c-{number}")), soon()).await.unwrap().unwrap();
                 assert_eq!(consumer.allocations[0].2[&ClassName::new("VCPU")], amount);
@@ -201,8 +201,8 @@ async fn trees_that_change_at_once_have_no_loop(world: World) {
                 let uuid = Key::new(one);
                 let command = Command::UpdateProvider { uuid, name: one.clone(), parent, reparents: true };
                 match ledger.write(command, soon()).await {
-                    Ok(_) | Err(Trouble::Refused(_)) => {}
-                    Err(trouble) => panic!("{trouble}"),
+                    Ok(_) | Err(RequestError::Refused(_)) => {}
+                    Err(error) => panic!("{error}"),
                 }
             }
         })
@@ -236,15 +236,15 @@ async fn a_reshape_and_claims_meet_without_a_deadlock(world: World) {
                 let command = if at % 3 == 0 {
                     let model = ledger.model(soon()).await.unwrap();
                     let generation = model.provider(&Key::new(one)).unwrap().generation();
-                    let inventories = vec![(ClassName::new("VCPU"), room(40 + at as u64))];
+                    let inventories = vec![(ClassName::new("VCPU"), capacity(40 + at as u64))];
                     let new = NewInventories { provider: Key::new(one), generation, inventories };
                     Command::Reshape { inventories: vec![new], allocations: vec![moved] }
                 } else {
                     Command::SetManyAllocations(vec![moved, claim(&format!("n-{writer}"), &[(one, &[("VCPU", 2)])])])
                 };
                 match ledger.write(command, soon()).await {
-                    Ok(_) | Err(Trouble::Refused(_)) => {}
-                    Err(trouble) => panic!("{trouble}"),
+                    Ok(_) | Err(RequestError::Refused(_)) => {}
+                    Err(error) => panic!("{error}"),
                 }
             }
         })

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL: it is there when it is asked for, and a server that cannot prove who it is ends the start.
+//! TLS to PostgreSQL: it is used when it is configured, and a server without a valid certificate ends the start.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use berth_postgres::{Durability, Postgres};
 
 use crate::world::{Still, metrics};
 
-/// Certificates in a folder, by their names, each with its key.
+/// Certificates in a directory, by name, each with its key.
 struct Certificates(tempfile::TempDir);
 
 impl Certificates {
@@ -27,7 +27,7 @@ impl Certificates {
         std::fs::read_to_string(Path::new(&self.file(name, ending))).unwrap()
     }
 
-    /// A new key and its certificate, signed by itself without others.
+    /// A new key and its certificate, self-signed unless an issuer is given.
     fn make(&self, name: &str, more: &[&str]) {
         let (key, certificate, subject) = (self.file(name, "key"), self.file(name, "crt"), format!("/CN={name}"));
         let mut command = Command::new("openssl");
@@ -37,7 +37,7 @@ impl Certificates {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// A server that is called so, signed by an authority.
+    /// The certificate of a server with this name, signed by an authority.
     fn make_server(&self, name: &str, authority: &str, called: &str) {
         let (signer, key) = (self.file(authority, "crt"), self.file(authority, "key"));
         let called = format!("subjectAltName={called}");

@@ -1,17 +1,17 @@
-//! What only a SQLite file can get wrong.
+//! Failures that only a SQLite file can have.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_placement::ledger::sqlite::{Place, SqliteLedger, backup};
-use berth_placement::ledger::{Ledger as _, LedgerError, Operated as _, Trouble};
+use berth_placement::ledger::sqlite::{LedgerLocation, SqliteLedger, backup};
+use berth_placement::ledger::{Ledger as _, LedgerError, Operated as _, RequestError};
 use berth_placement_model::{Command, Key};
 use rusqlite::Connection;
 
 use crate::world::{Still, World, claim, metrics, providers, soon};
 
-/// A program that another test starts has the lock too, for the moment until it is itself.
-fn open(place: &Place) -> Result<SqliteLedger, LedgerError> {
+/// A program that another test forks shares the lock until it calls exec.
+fn open(place: &LedgerLocation) -> Result<SqliteLedger, LedgerError> {
     let mut opened = SqliteLedger::open(place, Arc::new(Still), metrics());
     for _ in 0..20 {
         if !matches!(opened, Err(LedgerError::Taken { .. })) {
@@ -24,9 +24,9 @@ fn open(place: &Place) -> Result<SqliteLedger, LedgerError> {
 }
 
 #[tokio::test]
-async fn a_second_server_is_refused_and_told_who_has_the_file() {
+async fn a_second_server_is_refused_and_reported_who_has_the_file() {
     let world = World::sqlite().await;
-    let refused = open(&Place::File(world.file())).map(drop).unwrap_err().to_string();
+    let refused = open(&LedgerLocation::File(world.file())).map(drop).unwrap_err().to_string();
     assert!(refused.contains("is in use by another process"), "{refused}");
     assert!(refused.contains(&std::process::id().to_string()), "{refused}");
 }
@@ -34,7 +34,7 @@ async fn a_second_server_is_refused_and_told_who_has_the_file() {
 #[tokio::test]
 async fn what_was_answered_is_there_after_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("ledger.db"));
+    let place = LedgerLocation::File(folder.path().join("ledger.db"));
     let ledger = open(&place).unwrap();
     let create = Command::CreateProvider { uuid: Key::new("p1"), name: "p1".to_owned(), parent: None };
     ledger.write(create, soon()).await.unwrap();
@@ -50,7 +50,7 @@ async fn what_was_answered_is_there_after_the_next_start() {
 #[tokio::test]
 async fn a_schema_for_newer_binaries_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("ledger.db"));
+    let place = LedgerLocation::File(folder.path().join("ledger.db"));
     open(&place).unwrap().close().await;
     let upgrade = |sql| Connection::open(folder.path().join("ledger.db")).unwrap().execute(sql, []).unwrap();
     upgrade("UPDATE schema SET version = 9");
@@ -64,20 +64,20 @@ async fn a_schema_for_newer_binaries_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_of_somebody_else_is_refused() {
+async fn a_file_of_another_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     Connection::open(&path).unwrap().execute("CREATE TABLE songs (name TEXT)", []).unwrap();
-    assert!(matches!(open(&Place::File(path.clone())).map(drop).unwrap_err(), LedgerError::NotOurs { .. }));
+    assert!(matches!(open(&LedgerLocation::File(path.clone())).map(drop).unwrap_err(), LedgerError::NotOurs { .. }));
     std::fs::write(&path, "this is no database, and it is long enough to be sure about that").unwrap();
-    assert!(matches!(open(&Place::File(path)).map(drop).unwrap_err(), LedgerError::Sqlite { .. }));
+    assert!(matches!(open(&LedgerLocation::File(path)).map(drop).unwrap_err(), LedgerError::Sqlite { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_writes_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
-    let ledger = open(&Place::File(path)).unwrap();
+    let ledger = open(&LedgerLocation::File(path)).unwrap();
     ledger.limit_pages(60).await.unwrap();
     let mut made = Vec::new();
     let refused = loop {
@@ -85,10 +85,10 @@ async fn a_full_disk_refuses_writes_and_loses_nothing() {
         let create = Command::CreateProvider { uuid: Key::new(&name), name: name.clone(), parent: None };
         match ledger.write(create, soon()).await {
             Ok(_) => made.push(Key::new(&name)),
-            Err(trouble) => break trouble,
+            Err(error) => break error,
         }
     };
-    assert_eq!(refused, Trouble::Unavailable("the disk of the database is full".to_owned()));
+    assert_eq!(refused, RequestError::Unavailable("the disk of the database is full".to_owned()));
     assert!(made.len() > 5);
     let model = ledger.model(soon()).await.unwrap();
     assert_eq!(providers(&model).len(), made.len());
@@ -107,7 +107,7 @@ async fn a_backup_is_a_ledger_with_everything_that_was_answered() {
     let copy = folder.path().join("copy.db");
     backup(&world.file(), &copy).unwrap();
     assert!(matches!(backup(&world.file(), &copy), Err(LedgerError::Exists { .. })));
-    let ledger = open(&Place::File(copy)).unwrap();
+    let ledger = open(&LedgerLocation::File(copy)).unwrap();
     let consumer = ledger.consumer(&Key::new("c"), soon()).await.unwrap().unwrap();
     assert_eq!(consumer.allocations.len(), 1);
     assert!(backup(&folder.path().join("none.db"), &folder.path().join("other.db")).is_err());

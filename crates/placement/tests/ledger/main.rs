@@ -1,5 +1,5 @@
-//! What any ledger must do, on SQLite in memory and in a file and on PostgreSQL with two replicas; and what only one of them
-//! can get wrong.
+//! What every ledger must do, on SQLite in memory and in a file and on PostgreSQL with two replicas; and what is
+//! specific to one of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod commands;

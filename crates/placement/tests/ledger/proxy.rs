@@ -1,5 +1,5 @@
-//! A way to PostgreSQL that can be disturbed: connections fall silent, or something happens to the next COMMIT. It also tells
-//! which statements went through.
+//! A proxy in front of PostgreSQL that can disturb connections: they hang, or something happens to the next COMMIT. It
+//! also records the statements.
 
 use std::future::pending;
 use std::io;
@@ -12,18 +12,17 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What happens to a COMMIT.
+/// The fault of a COMMIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtCommit {
-    /// The connection breaks before the server has it.
+    /// The connection breaks before the server gets it.
     Lost,
-    /// The connection breaks before the answer arrives.
     Unanswered,
-    /// The server commits, and says that it ends instead of what it has done.
+    /// The server commits, and reports its shutdown instead of the result.
     Ends,
 }
 
-/// Messages as PostgreSQL's protocol has them.
+/// Messages of PostgreSQL's protocol.
 mod wire {
     /// FATAL 57P01.
     pub fn ends() -> Vec<u8> {
@@ -32,7 +31,7 @@ mod wire {
         [&b"E"[..], &length.to_be_bytes(), fields].concat()
     }
 
-    /// The statements of whole messages: of simple queries, and of those that are prepared.
+    /// The statements of complete messages: of simple queries, and of prepared ones.
     pub fn statements(mut bytes: &[u8]) -> Vec<String> {
         let mut found = Vec::new();
         while let [kind, a, b, c, d, rest @ ..] = bytes {
@@ -41,7 +40,7 @@ mod wire {
             let mut texts = body.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
             match kind {
                 b'Q' => found.extend(texts.next()),
-                // After its name.
+                // The statement follows its name.
                 b'P' => found.extend(texts.nth(1)),
                 _ => {}
             }
@@ -59,14 +58,13 @@ struct Shared {
     connections: AtomicUsize,
 }
 
-/// It ends with the test.
+/// A proxy that runs until the end of the test.
 pub struct Proxy {
     pub url: String,
     shared: Arc<Shared>,
 }
 
 impl Proxy {
-    /// Before the server of this URL.
     pub async fn before(url: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (_, place) = url.split_once('@').unwrap();
@@ -84,12 +82,11 @@ impl Proxy {
         Self { url, shared }
     }
 
-    /// Once.
     pub fn at_commit(&self, what: AtCommit) {
         *self.shared.at_commit.lock() = Some(what);
     }
 
-    /// Nothing passes any more on any connection that there is, and nobody is told. New ones work.
+    /// All current connections hang without an error. New ones work.
     pub fn silence(&self) {
         self.shared.silenced.send_replace(());
     }
@@ -132,7 +129,7 @@ async fn carry(mut client: TcpStream, number: usize, shared: &Shared) -> io::Res
                     return Ok(());
                 }
                 server.write_all(bytes).await?;
-                // It has committed when it answers.
+                // The server has committed when it answers.
                 if happens.is_some() && server.read(&mut answered).await? == 0 {
                     return Ok(());
                 }

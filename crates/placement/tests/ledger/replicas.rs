@@ -1,4 +1,4 @@
-//! What only several processes on one PostgreSQL can get wrong.
+//! Failures that only several processes on one PostgreSQL can have.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn used(world: &World, replica: usize) -> u64 {
     provider.inventories().iter().map(|(_, held)| held.used).sum()
 }
 
-/// A foreign transaction with a lower number than those that commit before it.
+/// A foreign transaction with a lower ID than those that commit before it.
 #[tokio::test]
 async fn a_lower_number_that_commits_later_is_not_lost() {
     let world = World::postgres().await;
@@ -25,7 +25,7 @@ async fn a_lower_number_that_commits_later_is_not_lost() {
     slow.execute("BEGIN").await.unwrap();
     slow.execute("INSERT INTO changes (provider) SELECT id FROM providers WHERE uuid = 'p1'").await.unwrap();
     slow.execute("UPDATE inventories SET updated_at = 77").await.unwrap();
-    // A higher number commits, and is read through both.
+    // A higher ID commits, and both replicas read it.
     world.ok(Command::CreateProvider { uuid: Key::new("p2"), name: "p2".to_owned(), parent: None }).await;
     for ledger in &world.ledgers {
         let model = ledger.model(soon()).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_lower_number_that_commits_later_is_not_lost() {
     }
 }
 
-/// Nobody waits for a transaction of another database that stays open.
+/// A transaction of another database that stays open delays nothing.
 #[tokio::test]
 async fn a_transaction_elsewhere_holds_up_nothing() {
     let world = World::postgres().await;
@@ -57,7 +57,7 @@ async fn a_transaction_elsewhere_holds_up_nothing() {
     assert_eq!(used(&world, 1).await, 50);
 }
 
-/// Whoever has missed a record that is gone builds everything anew.
+/// A replica that missed a pruned record rebuilds its model.
 #[tokio::test]
 async fn a_replica_behind_the_pruned_records_is_built_anew() {
     let world = World::postgres().await;
@@ -68,7 +68,7 @@ async fn a_replica_behind_the_pruned_records_is_built_anew() {
     hand.execute("UPDATE inventories SET used = 9").await.unwrap();
     hand.execute("UPDATE pruned SET below = (pg_current_xact_id()::text::bigint + 1)::text::xid8").await.unwrap();
     hand.execute("COMMIT").await.unwrap();
-    // 503 while it is being built.
+    // 503 while the model is being rebuilt.
     let mut seen = Err(());
     for _ in 0..500 {
         seen = world.ledgers[1].model(soon()).await.map_err(drop).map(drop);
@@ -90,7 +90,7 @@ async fn broken_connections_are_made_anew() {
     let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
          WHERE datname = current_database() AND pid <> pg_backend_pid()";
     hand.execute(kill).await.unwrap();
-    // The write is tried again on a new connection.
+    // The write is retried on a new connection.
     world.ok(Command::SetAllocations(claim("c", &[("p1", &[("VCPU", 7)])]))).await;
     for replica in 0..2 {
         let mut seen = None;
@@ -114,14 +114,14 @@ async fn a_schema_for_newer_binaries_is_refused() {
     let again = PostgresLedger::open(&world.url, Arc::new(Still), metrics()).await.unwrap();
     let create = Command::CreateProvider { uuid: Key::new("p1"), name: "p1".to_owned(), parent: None };
     again.write(create, soon()).await.unwrap();
-    assert!(world.model().await.provider(&Key::new("p1")).is_some(), "who was there before goes on");
+    assert!(world.model().await.provider(&Key::new("p1")).is_some(), "an existing client continues");
     hand.execute("UPDATE schema SET oldest_binary = 9").await.unwrap();
     let refused = PostgresLedger::open(&world.url, Arc::new(Still), metrics()).await.map(drop).unwrap_err();
     assert!(matches!(refused, LedgerError::TooNew { version: 9, .. }), "{refused}");
 }
 
 #[tokio::test]
-async fn a_database_of_somebody_else_is_refused() {
+async fn a_database_of_another_program_is_refused() {
     let url = crate::world::fresh_database().await;
     let mut hand = PgConnection::connect(&url).await.unwrap();
     hand.execute("CREATE TABLE providers (name text)").await.unwrap();

@@ -1,9 +1,9 @@
-//! Every ledger does what the ledger in memory does, says the same, and has the same afterwards.
+//! Every ledger gives the same answers as the ledger in memory, and has the same content afterwards.
 
 use std::collections::BTreeMap;
 
-use berth_placement::ledger::{ConsumerRecord, KindFilter, Trouble, Usage, UsageQuestion};
-use berth_placement_model::command::NOBODY;
+use berth_placement::ledger::{ConsumerRecord, KindFilter, RequestError, Usage, UsageQuestion};
+use berth_placement_model::command::UNKNOWN_OWNER;
 use berth_placement_model::testing::MemoryState;
 use berth_placement_model::{ClassName, Key, ProviderId};
 use proptest::collection::vec;
@@ -13,7 +13,6 @@ use proptest::test_runner::TestRunner;
 use crate::commands::{CONSUMERS, command, with_right_generation};
 use crate::world::{World, now, numbered, providers, soon};
 
-/// Writes of one test.
 const WRITES: usize = 500;
 
 fn expected(state: &MemoryState, name: &str) -> Option<ConsumerRecord> {
@@ -68,7 +67,7 @@ async fn random_writes_do_what_the_ledger_in_memory_does(world: World) {
                 }
                 done += 1;
             }
-            (Err(refusal), Err(Trouble::Refused(found))) => assert_eq!(refusal, found, "{command:?}"),
+            (Err(refusal), Err(RequestError::Refused(found))) => assert_eq!(refusal, found, "{command:?}"),
             _ => panic!("{command:?}: {wanted:?}, but {found:?}"),
         }
         if place % 10 == 0 {
@@ -127,7 +126,9 @@ async fn who_loses_its_owner_is_named(world: World) {
         project.clone_into(&mut claim.project);
         berth_placement_model::Command::SetAllocations(claim)
     };
-    for (project, lost) in [(NOBODY, false), ("one", false), ("two", false), (NOBODY, true), (NOBODY, false)] {
+    for (project, lost) in
+        [(UNKNOWN_OWNER, false), ("one", false), ("two", false), (UNKNOWN_OWNER, true), (UNKNOWN_OWNER, false)]
+    {
         let disowned = world.ok(claim(project)).await.disowned;
         assert_eq!(disowned, if lost { vec![Key::new("a")] } else { vec![] }, "{project}");
     }

@@ -1,4 +1,4 @@
-//! What a claim is compared with in `make bench` is what the ledger sends.
+//! The reference transaction of `make bench` has the statements that the ledger sends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Statements of a file, one after the other, separated by empty lines.
+/// The statements of a file, separated by empty lines.
 fn written_down() -> Vec<String> {
     let without_comments = CLAIM.lines().filter(|line| !line.starts_with("--"));
     let text = without_comments.collect::<Vec<_>>().join("\n");
@@ -37,5 +37,5 @@ async fn a_claim_sends_the_statements_that_are_written_down_for_the_comparison()
     // Old records may have been pruned on the same connection.
     let settings = sent.iter().find(|text| text.contains("plan_cache_mode")).unwrap();
     let sent: Vec<_> = [settings].into_iter().chain(&sent[begin..]).map(|text| squeezed(text)).collect();
-    assert_eq!(sent, written_down(), "write into bench/src/placement/claim.sql what the ledger sends");
+    assert_eq!(sent, written_down(), "update bench/src/placement/claim.sql to the statements of the ledger");
 }

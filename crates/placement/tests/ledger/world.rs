@@ -1,4 +1,4 @@
-//! A ledger of either kind for one test, with a clock that stands still, and how to ask it for everything.
+//! A ledger of either kind for one test, with a fixed clock, and reads of its whole content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use berth_placement::ledger::postgres::PostgresLedger;
-use berth_placement::ledger::sqlite::{Place, SqliteLedger};
-use berth_placement::ledger::{ConsumerRecord, Ledger, LedgerMetrics, Trouble, Written};
+use berth_placement::ledger::sqlite::{LedgerLocation, SqliteLedger};
+use berth_placement::ledger::{ConsumerRecord, Ledger, LedgerMetrics, RequestError, Written};
 use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, ReservedRule};
 use berth_placement_model::{ClassName, Command, Inventory, Key, Model, ProviderId, ProviderState};
 use berth_postgres::{Durability, Postgres};
@@ -36,7 +36,7 @@ pub fn metrics() -> LedgerMetrics {
     LedgerMetrics::register(&Metrics::new(&BTreeMap::new()).unwrap()).unwrap()
 }
 
-/// A database of its own, and the ledgers on it: one for SQLite, two replicas for PostgreSQL.
+/// A database for this test, and the ledgers on it: one for SQLite, two replicas for PostgreSQL.
 pub struct World {
     pub ledgers: Vec<Arc<dyn Ledger>>,
     pub url: String,
@@ -45,13 +45,13 @@ pub struct World {
 
 impl World {
     pub async fn memory() -> Self {
-        let ledger = SqliteLedger::open(&Place::Memory, Arc::new(Still), metrics()).unwrap();
+        let ledger = SqliteLedger::open(&LedgerLocation::Memory, Arc::new(Still), metrics()).unwrap();
         Self::of(vec![Arc::new(ledger)], String::new(), None).await
     }
 
     pub async fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::File(folder.path().join("ledger.db"));
+        let place = LedgerLocation::File(folder.path().join("ledger.db"));
         let ledger = SqliteLedger::open(&place, Arc::new(Still), metrics()).unwrap();
         Self::of(vec![Arc::new(ledger)], String::new(), Some(folder)).await
     }
@@ -75,22 +75,20 @@ impl World {
         world
     }
 
-    /// The file of a SQLite ledger.
     pub fn file(&self) -> std::path::PathBuf {
         self.folder.as_ref().unwrap().path().join("ledger.db")
     }
 
-    pub async fn write(&self, command: Command) -> Result<Written, Trouble> {
+    pub async fn write(&self, command: Command) -> Result<Written, RequestError> {
         self.ledgers[0].write(command, soon()).await
     }
 
-    /// For writes that cannot fail.
     pub async fn ok(&self, command: Command) -> Written {
         let shown = format!("{command:?}");
-        self.write(command).await.unwrap_or_else(|trouble| panic!("{shown}: {trouble}"))
+        self.write(command).await.unwrap_or_else(|error| panic!("{shown}: {error}"))
     }
 
-    /// The model that the last ledger has now.
+    /// The current model of the last ledger.
     pub async fn model(&self) -> Arc<Model> {
         self.ledgers[self.ledgers.len() - 1].model(soon()).await.unwrap()
     }
@@ -99,28 +97,28 @@ impl World {
         self.ledgers[self.ledgers.len() - 1].consumer(&Key::new(name), soon()).await.unwrap()
     }
 
-    /// A root with inventories that have room for `total`.
+    /// A root with inventories that have free capacity for `total`.
     pub async fn provider(&self, name: &str, classes: &[(&str, u64)]) {
         let uuid = Key::new(name);
         self.ok(Command::CreateProvider { uuid: uuid.clone(), name: name.to_owned(), parent: None }).await;
         for (class, total) in classes {
-            let (class, inventory) = (ClassName::new(class), room(*total));
+            let (class, inventory) = (ClassName::new(class), capacity(*total));
             let reserved = ReservedRule::UpToTotal;
             self.ok(Command::AddInventory { provider: uuid.clone(), class, inventory, reserved }).await;
         }
     }
 }
 
-/// A moment that tests never reach.
+/// A time that tests never reach.
 pub fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
-pub fn room(total: u64) -> Inventory {
+pub fn capacity(total: u64) -> Inventory {
     Inventory { total, reserved: 0, min_unit: 1, max_unit: Inventory::LARGEST, step_size: 1, allocation_ratio: 1.0 }
 }
 
-/// What a consumer is to have, whatever its generation.
+/// The new allocations of a consumer, for any generation.
 pub fn claim(consumer: &str, allocations: &[(&str, &[(&str, u64)])]) -> ConsumerWrite {
     let amounts = |amounts: &[(&str, u64)]| amounts.iter().map(|(class, n)| (ClassName::new(class), *n)).collect();
     ConsumerWrite {
@@ -133,12 +131,11 @@ pub fn claim(consumer: &str, allocations: &[(&str, &[(&str, u64)])]) -> Consumer
     }
 }
 
-/// All providers of a model, by UUID.
 pub fn providers(model: &Model) -> BTreeMap<Key, ProviderState> {
     model.providers().map(|provider| (provider.uuid().clone(), provider.state())).collect()
 }
 
-/// The same with numbers that do not depend on how many a database has skipped.
+/// Renumbers the IDs, because a database may have skipped some.
 pub fn numbered(all: impl IntoIterator<Item = ProviderState>) -> Vec<ProviderState> {
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by_key(|state| state.id);
@@ -152,7 +149,7 @@ pub fn numbered(all: impl IntoIterator<Item = ProviderState>) -> Vec<ProviderSta
     all
 }
 
-/// One cluster for all tests of this binary; it ends with the process, whose thread that never ends has started it.
+/// One cluster for all tests of this binary. A thread that never ends has started it, so it ends with the process.
 pub async fn cluster() -> &'static Postgres {
     static CLUSTER: OnceCell<Postgres> = OnceCell::const_new();
     CLUSTER

@@ -1,16 +1,15 @@
-//! What is tried with bodies, by the fuzzer and by a test of `berth-placement`: requests of an admin, one after the other, to
-//! a small cloud. Each is `1.28 PUT /path`, and below it the body; a line `---` is between two. Whatever they say, the answer
-//! is never a 5xx, what is refused changes nothing, and what is done keeps the laws of a ledger.
+//! The property of `placement_body`, for the fuzzer and for a test of `berth-placement`: requests of an admin, one
+//! after the other, to a small cloud. Each is `1.28 PUT /path`, with its body below; a line `---` separates two
+//! requests. The answer is never a 5xx, a refused request changes nothing, and a successful one keeps the invariants of
+//! a ledger.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 
 use super::world::World;
 
-/// More add nothing.
 const MOST: usize = 6;
 
-/// Tries requests; says how each was answered.
 pub fn body(input: &[u8]) -> Vec<StatusCode> {
     let text = String::from_utf8_lossy(input);
     let world = World::new();

@@ -1,12 +1,12 @@
-//! What is tried with whole requests, by the fuzzer and by a test of `berth-placement`: `GET /path`, headers, an empty line and
-//! a body. The answer is never a 5xx.
+//! The property of `placement_head`, for the fuzzer and for a test of `berth-placement`: whole requests with `GET
+//! /path`, headers, an empty line and a body. The answer is never a 5xx.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode};
 
 use super::world::World;
 
-/// Tries a request; says how it was answered, if a library would take it.
+/// Sends a request; returns the status, if the HTTP library accepts the request.
 pub fn head(input: &[u8]) -> Option<StatusCode> {
     let world = World::new();
     request(&String::from_utf8_lossy(input)).map(|request| world.ask(request).status)

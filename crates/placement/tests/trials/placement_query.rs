@@ -1,6 +1,7 @@
-//! What is tried with `minor query`, by the fuzzer and by a test of `berth-placement`: the query is read as one of allocation
-//! candidates and as one of the provider list, and what can be read is asked of a small cloud. Each request has exactly the
-//! amounts that were asked for, and hosts in turns or in another order have the same requests.
+//! The property of `placement_query`, for the fuzzer and for a test of `berth-placement`: the input `minor query` is
+//! parsed as a query for allocation candidates and as one for the provider list, and a valid query is sent to a small
+//! cloud. Each request has exactly the requested amounts, and other ways of generating candidates give the same
+//! requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -20,34 +21,34 @@ static MODEL: LazyLock<Arc<Model>> = LazyLock::new(|| {
     ledger.model(Instant::now()).now_or_never().unwrap().unwrap()
 });
 
-/// Requests of one way of generating them, sorted, and whether there may be more.
+/// The requests of one way of generating them, sorted, and whether there may be more.
 type Found = (Vec<String>, bool);
 
-/// Tries a query; says how many candidates and how many providers it has.
+/// Runs a query; returns the number of candidates and of providers.
 pub fn query(input: &[u8]) -> (usize, usize) {
     let text = String::from_utf8_lossy(input);
     let (minor, query) = text.split_once(' ').unwrap_or(("", &text));
     let version = minor.parse().ok().and_then(Version::new).unwrap_or(Version::NEWEST);
     let Ok(pairs) = target::parameters(query) else { return (0, 0) };
-    let told = |refusal: &Refusal| is_told(refusal, text.len());
+    let reported = |refusal: &Refusal| is_reported(refusal, text.len());
     let candidates = match parse::candidates(&pairs, version) {
-        Ok(question) => candidates(&question, &told),
-        Err(refusal) => told(&refusal),
+        Ok(question) => candidates(&question, &reported),
+        Err(refusal) => reported(&refusal),
     };
     let providers = match parse::providers(&pairs, version).and_then(|question| MODEL.list(&question)) {
         Ok(providers) => providers.len(),
-        Err(refusal) => told(&refusal),
+        Err(refusal) => reported(&refusal),
     };
     (candidates, providers)
 }
 
-fn is_told(refusal: &Refusal, length: usize) -> usize {
+fn is_reported(refusal: &Refusal, length: usize) -> usize {
     let text = &refusal.text;
     assert!(!text.is_empty() && text.len() < 10 * length + 2_000, "{text}");
     0
 }
 
-fn candidates(question: &CandidatesQuestion, told: &impl Fn(&Refusal) -> usize) -> usize {
+fn candidates(question: &CandidatesQuestion, reported: &impl Fn(&Refusal) -> usize) -> usize {
     let few = GenerationOptions { most_combinations: 5_000, most_requests: 1_000, ..GenerationOptions::default() };
     let turns = GenerationOptions { breadth_first: true, ..few };
     let drawn = GenerationOptions { shuffle: Some(7), ..few };
@@ -58,7 +59,7 @@ fn candidates(question: &CandidatesQuestion, told: &impl Fn(&Refusal) -> usize) 
                 let (count, is_cut) = (found.len(), found.is_cut);
                 all.push((requests(&found.body(), count, question), is_cut));
             }
-            Err(NoCandidates::Refused(refusal)) => return told(&refusal),
+            Err(NoCandidates::Refused(refusal)) => return reported(&refusal),
             Err(NoCandidates::TooComplex) => return 0,
         }
     }
@@ -84,7 +85,7 @@ fn requests(body: &[u8], count: usize, question: &CandidatesQuestion) -> Vec<Str
     texts
 }
 
-/// The sums of a request; before 1.12 it has a list of providers.
+/// The sums of a request, which is a list of providers before 1.12.
 fn amounts(request: &Value) -> BTreeMap<String, u128> {
     let allocations = &request["allocations"];
     let providers: Vec<&Value> = match allocations.as_array() {
@@ -98,7 +99,7 @@ fn amounts(request: &Value) -> BTreeMap<String, u128> {
     sums
 }
 
-/// The sums of all groups. More than 64 bits cannot be in an answer.
+/// The sums of all groups. An answer cannot have more than 64 bits.
 fn asked(question: &CandidatesQuestion) -> BTreeMap<String, u128> {
     let mut sums = BTreeMap::new();
     for (class, amount) in question.groups.iter().flat_map(|group| &group.1.resources) {

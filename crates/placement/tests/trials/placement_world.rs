@@ -1,6 +1,6 @@
-//! A small cloud behind the router of the Placement API, in memory, as the trials of queries, bodies and heads find it: a host
-//! with two NUMA nodes, a host that is full, a disk that both share, and one consumer. Each trial has a copy of its own, so
-//! that what it finds can be found again.
+//! A small cloud behind the router of the Placement API, in memory, for the properties of queries, bodies and heads: a
+//! host with two NUMA nodes, a full host, a disk that both share, and one consumer. Each run has its own copy, so that
+//! failures can be reproduced.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use berth_placement::protocol::authentication::NoAuth2;
 use berth_placement::protocol::cors::Cors;
 use berth_placement::{Api, GenerationOptions, Policies};
-use berth_placement_model::testing::{MemoryState, laws};
+use berth_placement_model::testing::{MemoryState, invariants};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -21,7 +21,6 @@ use super::in_memory::InMemory;
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
 static START: LazyLock<MemoryState> = LazyLock::new(start);
 
-/// What makes the cloud, in order.
 const MADE: [(&str, &str); 15] = [
     ("PUT /traits/CUSTOM_A", ""),
     ("PUT /resource_classes/CUSTOM_A", ""),
@@ -69,29 +68,26 @@ const MADE: [(&str, &str); 15] = [
         r#"{"allocations": {"00000000-0000-4000-8000-00000000000b": {"resources": {"VCPU": 2}}}, "project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}"#,
     ),
 ];
-/// Who is in the aggregate of the disk.
+/// The members of the disk's aggregate.
 const MEMBERS: [char; 3] = ['a', 'b', 'd'];
 
-/// The cloud of one trial.
+/// The cloud of one run.
 pub struct World {
     pub ledger: Arc<InMemory>,
     pub router: Router,
 }
 
-/// What was answered.
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-/// Which sites may use the API.
 pub fn site() -> Option<Cors> {
     Cors::new(vec!["http://valid.example.com".to_owned()], &["openstack-api-version".to_owned()])
 }
 
 impl World {
-    /// As it always begins.
     pub fn new() -> Self {
         Self::of(START.clone())
     }
@@ -104,7 +100,7 @@ impl World {
         Self { router: api.with_cors(site()).with_generation(generation).router(), ledger }
     }
 
-    /// Asks, and looks at what became of the ledger.
+    /// Sends a request, and checks the ledger.
     pub fn ask(&self, request: Request<Body>) -> Answer {
         let before = self.ledger.state.lock().clone();
         let wants_body = request.method() != Method::HEAD;
@@ -116,9 +112,12 @@ impl World {
         answer.is_sound(wants_body);
         let after = self.ledger.state.lock().clone();
         if answer.status.is_success() {
-            assert_eq!([laws::broken(&after), laws::broken_step(&before, &after)], [[""; 0]; 2]);
+            assert_eq!(
+                [invariants::violations(&after), invariants::violations_of_change(&before, &after)],
+                [[""; 0]; 2]
+            );
         } else {
-            assert!(before == after, "what was refused has changed something");
+            assert!(before == after, "a refused request has changed something");
         }
         answer
     }

@@ -9,20 +9,19 @@ use berth_crds::{Reservation, facts};
 use berth_scheduler::{Pin, Scheduler, SchedulerError};
 
 use crate::Error;
-use crate::plan::{Follow, Verified};
+use crate::plan::{FollowedVm, VerificationPlan};
 use crate::reconcile::ReservationController;
 use crate::status::status;
 
 impl<S: Scheduler> ReservationController<S> {
-    /// Carries out what a verification came to.
     pub(crate) async fn verified(
         &self,
         key: &ObjectKey,
         object: &Arc<Reservation>,
-        verified: Verified,
+        verified: VerificationPlan,
     ) -> Result<(), Error> {
         let Some(follow) = verified.follow.clone() else { return self.conclude(key, object, verified, None).await };
-        let outcome = match self.room(key, object, &follow).await {
+        let outcome = match self.find_capacity(key, object, &follow).await {
             Ok(host) => self.conclude(key, object, verified.settled(host.as_ref()), host).await,
             Err(error) => Err(error),
         };
@@ -30,8 +29,13 @@ impl<S: Scheduler> ReservationController<S> {
         outcome
     }
 
-    /// The host to which the slot can follow its VM: it is held by an entry of the scheduler then (section 9.4).
-    async fn room(&self, key: &ObjectKey, object: &Reservation, follow: &Follow) -> Result<Option<HostName>, Error> {
+    /// The host to which the slot can follow its VM: it is held by an entry of the scheduler then.
+    async fn find_capacity(
+        &self,
+        key: &ObjectKey,
+        object: &Reservation,
+        follow: &FollowedVm,
+    ) -> Result<Option<HostName>, Error> {
         let slot = facts::slot(object);
         for host in &follow.hosts {
             let (key, zone) = (SlotKey::from(key), slot.zone.clone());
@@ -50,14 +54,14 @@ impl<S: Scheduler> ReservationController<S> {
         &self,
         key: &ObjectKey,
         object: &Arc<Reservation>,
-        verified: Verified,
+        verified: VerificationPlan,
         moved: Option<HostName>,
     ) -> Result<(), Error> {
         let Some(object) = self.write_expected(key, object, &verified.drop, moved.as_ref()).await? else {
             return Ok(());
         };
         for vm in &verified.fresh {
-            self.leave_elsewhere(key, &object, vm).await?;
+            self.remove_from_other_slots(key, &object, vm).await?;
         }
         let mut new = Reservation::clone(&object);
         let mut status = status(&object, None, self.context.clock.now());
@@ -68,15 +72,15 @@ impl<S: Scheduler> ReservationController<S> {
         status.committed_resource_reservation.get_or_insert_default().allocations =
             verified.confirmed.into_iter().map(|(vm, host)| (vm.to_string(), host.to_string())).collect();
         new.status = Some(status);
-        self.context.reservations.patch_status_guarded(key, &object, &new).await?;
+        self.context.reservations.patch_status_of_version(key, &object, &new).await?;
         if let (Some(left), Some(host)) = (left, moved) {
             let note = format!("followed its VM from host {left} to host {host}");
-            self.tell(key, &object, EventKind::Normal, "SlotMoved", note);
+            self.publish(key, &object, EventKind::Normal, "SlotMoved", note);
         }
         Ok(())
     }
 
-    /// Writes what the slot expects and where. Nothing when the slot has gone.
+    /// Writes the expected VMs of the slot and their hosts. Nothing if the slot is gone.
     async fn write_expected(
         &self,
         key: &ObjectKey,
@@ -84,7 +88,7 @@ impl<S: Scheduler> ReservationController<S> {
         dropped: &[VmId],
         moved: Option<&HostName>,
     ) -> Result<Option<Arc<Reservation>>, Error> {
-        let mut new = without(object, dropped);
+        let mut new = remove_vms(object, dropped);
         if let Some(host) = moved {
             new.spec.target_host = Some(host.to_string());
         }
@@ -99,16 +103,16 @@ impl<S: Scheduler> ReservationController<S> {
         })
     }
 
-    /// The VM has arrived in this slot: the others do not expect it any more, in spec and status. One on another host
-    /// that still lists the VM, which is migrating, would over-book that host: it gives the VM up by itself when that
-    /// has left. Frozen slots are left as they are.
-    async fn leave_elsewhere(&self, key: &ObjectKey, object: &Reservation, vm: &VmId) -> Result<(), Error> {
+    /// The VM has arrived in this slot: the others do not expect it any more, in spec and status. If another slot's
+    /// host still lists the VM, which is migrating, removing it would over-book that host: that slot gives the VM up by
+    /// itself when the VM has left. Paused slots are not changed.
+    async fn remove_from_other_slots(&self, key: &ObjectKey, object: &Reservation, vm: &VmId) -> Result<(), Error> {
         let here = object.status.as_ref().and_then(|status| status.host.as_deref());
         let hosts = self.context.hypervisors.select(&HYPERVISOR_BY_VM, vm.as_str());
         let elsewhere = |host: &str| Some(host) != here && hosts.iter().any(|listing| &*listing.key.name == host);
         let others: Vec<_> = self.others_expecting(key, vm.as_str()).collect();
         for Entry { key, object } in
-            others.into_iter().filter(|other| self.context.freezer.slot(&other.object).is_none())
+            others.into_iter().filter(|other| self.context.pauses.slot(&other.object).is_none())
         {
             let slot = facts::slot(&object);
             if !slot.target_host.iter().chain(&slot.status_host).any(|host| elsewhere(host.as_str())) {
@@ -127,13 +131,13 @@ impl<S: Scheduler> ReservationController<S> {
         let mut new = Reservation::clone(&object);
         let outcome = new.status.as_mut().and_then(|status| status.committed_resource_reservation.as_mut());
         if outcome.is_some_and(|outcome| outcome.allocations.remove(vm.as_str()).is_some()) {
-            self.context.reservations.patch_status_guarded(key, &object, &new).await?;
+            self.context.reservations.patch_status_of_version(key, &object, &new).await?;
         }
         Ok(())
     }
 }
 
-fn without(object: &Reservation, vms: &[VmId]) -> Reservation {
+fn remove_vms(object: &Reservation, vms: &[VmId]) -> Reservation {
     let mut new = object.clone();
     if let Some(data) = &mut new.spec.committed_resource_reservation {
         data.allocations.retain(|vm, _| !vms.iter().any(|dropped| dropped.as_str() == vm));

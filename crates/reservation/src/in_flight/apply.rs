@@ -1,4 +1,4 @@
-//! Apply: says what an in-flight reservation waits for, or deletes it and the others of its VM.
+//! Apply: writes the condition of an in-flight reservation, or deletes it and the others of its VM.
 
 use berth_cluster::{Guard, ObjectKey};
 use berth_crds::Reservation;
@@ -8,12 +8,12 @@ use super::facts::is_ours;
 use super::plan::Cause;
 use super::reconcile::InFlightController;
 use crate::error::Error;
-use crate::status::{Says, status};
+use crate::status::{SlotReady, status};
 
 impl InFlightController {
-    pub(super) async fn say(&self, key: &ObjectKey, old: &Reservation, says: &Says) -> Result<(), Error> {
+    pub(super) async fn write_ready(&self, key: &ObjectKey, old: &Reservation, ready: &SlotReady) -> Result<(), Error> {
         let mut new = old.clone();
-        new.status = Some(status(old, Some(says), self.context.clock.now()));
+        new.status = Some(status(old, Some(ready), self.context.clock.now()));
         Ok(self.context.reservations.patch_status(key, old, &new).await.map(drop)?)
     }
 
@@ -23,7 +23,7 @@ impl InFlightController {
         for key in which {
             let Some(object) = self.store().get(key).filter(|object| is_ours(object)) else { continue };
             // Others that cannot be read do not matter: that this one has done its work is no conclusion from an absence.
-            let whole = self.store().complete_for(&key.cluster, |one| one.key == *key)?.whole();
+            let whole = self.store().require_complete_for(&key.cluster, |one| one.key == *key)?.proof();
             self.context.reservations.delete(key, &object, Guard::None, &whole).await?;
             self.context.metrics.deleted.with_label_values(&[cause.as_str()]).inc();
             info!(reservation = %key.name, cause = cause.as_str(), "in-flight reservation deleted");

@@ -1,4 +1,4 @@
-//! What a look at an in-flight reservation rests on. Gathered by the controller, never changed by a decision.
+//! The facts of a reconciliation of an in-flight reservation. Gathered by the controller, never changed by a decision.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,39 +12,31 @@ use super::watches::is_in_flight;
 
 /// An in-flight reservation, the others of its VM, and where that is.
 #[derive(Clone, Debug)]
-pub struct Facts {
-    /// The wall clock.
+pub struct InFlightFacts {
     pub now: Timestamp,
-    /// How long this process has known the one that is looked at, on the monotonic clock.
+    /// How long this process has known the one that is reconciled, on the monotonic clock.
     pub known_for: Duration,
-    /// The one that is looked at.
     pub own: Flight,
     /// All of its VM, this one included, by key.
     pub family: Vec<Flight>,
-    /// The hosts that list the VM.
     pub listed: BTreeSet<HostName>,
     /// Every cluster's hosts are followed: a VM that is listed nowhere is nowhere.
     pub hosts_known: bool,
-    /// The size that the VM has now, if anybody needs it and can say.
+    /// The size that the VM has now, if it is needed and known.
     pub vm_size: Option<Resources>,
 }
 
 /// One in-flight reservation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flight {
-    /// Which.
     pub key: ObjectKey,
     /// Its VM; none when the data of the variant is missing.
     pub vm: Option<VmId>,
-    /// Where it keeps room.
     pub target: Option<HostName>,
-    /// How much.
     pub size: Resources,
     /// The VM changes where it is: it is listed by its host before and after.
     pub resizes: bool,
-    /// When it was created.
     pub created: Option<Timestamp>,
-    /// `spec.endTime`.
     pub end: Option<Timestamp>,
     /// The hosts that listed the VM when this process first saw the object; none while that could not be seen.
     pub listed_first: Option<BTreeSet<HostName>>,

@@ -1,4 +1,4 @@
-//! What the controller of in-flight reservations counts. How many there are is in `cortex_reservation_state`.
+//! The metrics of the controller of in-flight reservations. `cortex_reservation_state` has their number.
 
 use berth_telemetry::declare_metrics;
 use prometheus::IntCounterVec;
@@ -6,7 +6,6 @@ use prometheus::IntCounterVec;
 declare_metrics! {
     /// Counts. Clones count the same.
     pub struct InFlightMetrics {
-        /// Those that were deleted, by cause.
         pub deleted: IntCounterVec["cause"], "berth_in_flight_deleted_total",
             "In-flight reservations that were deleted, by cause: landed, end_time, age.";
     }

@@ -1,4 +1,4 @@
-//! Plan: what becomes of an in-flight reservation. A function of facts.
+//! Plan: whether an in-flight reservation waits or is deleted. A function of facts.
 
 use std::time::Duration;
 
@@ -8,30 +8,25 @@ use berth_crds::conditions::reservation::{self as texts, Reason};
 use jiff::{SignedDuration, Timestamp};
 use strum::IntoStaticStr;
 
-use super::facts::{Facts, Flight};
-use crate::status::Says;
+use super::facts::{Flight, InFlightFacts};
+use crate::status::SlotReady;
 
 /// How long one without `spec.endTime` may live.
 const LIFE: SignedDuration = SignedDuration::from_mins(30);
 
-/// What is done, and when to look again without an event.
+/// The step to take, and when to reconcile again without an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// What is done.
-    pub step: Step,
-    /// When to look again.
-    pub again: Option<Duration>,
+pub struct InFlightPlan {
+    pub step: InFlightStep,
+    pub requeue_after: Option<Duration>,
 }
 
-/// What is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The VM is still on its way.
+pub enum InFlightStep {
     Nothing,
-    /// There is something to say.
-    Say(Says),
-    /// They have done their work. The last ones are those that prove that the VM has landed, so that whoever has to go on
-    /// after the first ones still knows it.
+    WriteReady(SlotReady),
+    /// Their purpose is fulfilled. The objects that prove that the VM has landed are deleted last, so that an
+    /// interrupted deletion still finds the proof when it continues.
     Delete(Cause, Vec<ObjectKey>),
 }
 
@@ -41,9 +36,8 @@ pub enum Step {
 pub enum Cause {
     /// The VM is where it was to go, or on another host that it was not on before.
     Landed,
-    /// `spec.endTime` is over.
     EndTime,
-    /// There is no `spec.endTime`, and half an hour is over.
+    /// There is no `spec.endTime`, and half an hour has passed.
     Age,
 }
 
@@ -54,26 +48,26 @@ impl Cause {
     }
 }
 
-/// Whether a VM is where it was before, as far as hosts show, so that its size has to tell.
-pub fn needs_size(facts: &Facts) -> bool {
+/// Whether the hosts show the VM where it was before, so that only its size can prove the end of the resize.
+pub fn needs_size(facts: &InFlightFacts) -> bool {
     facts.family.iter().any(|flight| facts.may_have_been_resized(flight))
 }
 
-/// Plans a look.
-pub fn plan(facts: &Facts) -> Plan {
+pub fn plan(facts: &InFlightFacts) -> InFlightPlan {
     let rest = rest(facts);
     if let Some((_, cause)) = rest.filter(|(rest, _)| *rest <= SignedDuration::ZERO) {
-        return Plan { step: Step::Delete(cause, vec![facts.own.key.clone()]), again: None };
+        return InFlightPlan { step: InFlightStep::Delete(cause, vec![facts.own.key.clone()]), requeue_after: None };
     }
-    let again = rest.and_then(|(rest, _)| Duration::try_from(rest).ok());
+    let requeue_after = rest.and_then(|(rest, _)| Duration::try_from(rest).ok());
     match step(facts) {
-        step @ Step::Delete(..) => Plan { step, again: None },
-        step => Plan { step, again },
+        step @ InFlightStep::Delete(..) => InFlightPlan { step, requeue_after: None },
+        step => InFlightPlan { step, requeue_after },
     }
 }
 
-/// How much longer it may live. It is at least as old as this process has known it, whatever the clocks of API servers say.
-fn rest(facts: &Facts) -> Option<(SignedDuration, Cause)> {
+/// How much longer it may exist. It is at least as old as this process has known it, whatever the clocks of API servers
+/// show.
+fn rest(facts: &InFlightFacts) -> Option<(SignedDuration, Cause)> {
     let until = |time: Timestamp| time.duration_since(facts.now);
     let own = &facts.own;
     if let Some(end) = own.end {
@@ -84,21 +78,21 @@ fn rest(facts: &Facts) -> Option<(SignedDuration, Cause)> {
     Some((by_clock.min(by_sight), Cause::Age))
 }
 
-fn step(facts: &Facts) -> Step {
+fn step(facts: &InFlightFacts) -> InFlightStep {
     if facts.own.vm.is_none() {
-        return Step::Say(Says::new(Status::False, Reason::MissingSpec, texts::NO_IN_FLIGHT_SPEC));
+        return InFlightStep::WriteReady(SlotReady::new(Status::False, Reason::MissingSpec, texts::NO_IN_FLIGHT_SPEC));
     }
     let mut family: Vec<_> = facts.family.iter().map(|flight| (facts.proof(flight), &flight.key)).collect();
     family.sort();
     if family.last().is_some_and(|(proof, _)| *proof > Proof::None) {
-        return Step::Delete(Cause::Landed, family.into_iter().map(|(_, key)| key.clone()).collect());
+        return InFlightStep::Delete(Cause::Landed, family.into_iter().map(|(_, key)| key.clone()).collect());
     }
-    let unknown = |reason, text| Step::Say(Says::new(Status::Unknown, reason, text));
+    let unknown = |reason, text| InFlightStep::WriteReady(SlotReady::new(Status::Unknown, reason, text));
     if facts.listed.is_empty() && facts.hosts_known {
         return unknown(Reason::InstanceNotFound, texts::NOT_SPAWNED);
     }
     match facts.vm_size {
-        _ if !facts.may_have_been_resized(&facts.own) => Step::Nothing,
+        _ if !facts.may_have_been_resized(&facts.own) => InFlightStep::Nothing,
         Some(_) => unknown(Reason::VmSizeMismatch, texts::NOT_RESIZED),
         None => unknown(Reason::VmSizeUnknown, texts::SIZE_UNKNOWN),
     }
@@ -110,11 +104,10 @@ enum Proof {
     None,
     /// The VM is on a host that it was not on before, as this process remembers.
     Came,
-    /// It is on the target.
     OnTarget,
 }
 
-impl Facts {
+impl InFlightFacts {
     /// A host that lists the VM now and did not when the reservation was first seen is where it has landed; so is its
     /// target, unless the VM may have been there before.
     fn proof(&self, flight: &Flight) -> Proof {

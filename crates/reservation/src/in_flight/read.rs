@@ -1,4 +1,4 @@
-//! Read: what is known of an in-flight reservation, of the others of its VM, and of the hosts that list it.
+//! Read: gathers the facts of an in-flight reservation, of the others of its VM, and of the hosts that list it.
 
 use std::collections::BTreeSet;
 
@@ -8,26 +8,26 @@ use berth_core::{HostName, VmId};
 use berth_crds::Reservation;
 use tokio::time::Instant;
 
-use super::facts::{Facts, Flight, is_ours};
+use super::facts::{Flight, InFlightFacts, is_ours};
 use super::reconcile::InFlightController;
 
 impl InFlightController {
-    pub(super) fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
+    pub(super) fn read(&self, key: &ObjectKey, object: &Reservation) -> InFlightFacts {
         let vm = object.spec.in_flight_reservation.as_ref().and_then(|data| data.vm_id.as_deref()).map(VmId::from);
         let listed = vm.as_ref().map(|vm| self.hosts_of(vm)).unwrap_or_default();
-        let sight = self.sight(&listed);
+        let sight = self.observe(&listed);
         let flight = |key: &ObjectKey, object: &Reservation| {
             let uid = object.metadata.uid.as_deref().unwrap_or_default();
-            Flight::new(key, object, self.sightings.first(key, uid, sight.as_ref()))
+            Flight::new(key, object, self.first_seen.first(key, uid, sight.as_ref()))
         };
         let of_vm = vm.map(|vm| self.store().select(&RESERVATION_BY_FLIGHT, vm.as_str())).unwrap_or_default();
         let family = of_vm.iter().filter(|entry| is_ours(&entry.object));
         let family = family.map(|entry| flight(&entry.key, &entry.object)).collect();
         // One that was deleted in between has been forgotten already, by its own run on another thread.
         for entry in of_vm.iter().filter(|entry| self.store().get(&entry.key).is_none()) {
-            self.sightings.forget(&entry.key);
+            self.first_seen.forget(&entry.key);
         }
-        Facts {
+        InFlightFacts {
             now: self.context.clock.now(),
             known_for: self.known.note(&(key.clone(), object.metadata.uid.clone().unwrap_or_default()), Instant::now()),
             own: flight(key, object),
@@ -44,12 +44,12 @@ impl InFlightController {
     }
 
     /// The hosts on which a VM is or may be, if all can be seen: one that does not decode may list it.
-    fn sight(&self, listed: &BTreeSet<HostName>) -> Option<BTreeSet<HostName>> {
+    fn observe(&self, listed: &BTreeSet<HostName>) -> Option<BTreeSet<HostName>> {
         let hosts = &self.context.hypervisors;
-        if hosts.clusters().iter().any(|cluster| hosts.followed(cluster).is_err()) {
+        if hosts.clusters().iter().any(|cluster| hosts.require_synced(cluster).is_err()) {
             return None;
         }
-        let malformed = hosts.malformed().into_iter().map(|one| HostName::from(&*one.key.name));
-        Some(malformed.chain(listed.iter().cloned()).collect())
+        let invalid = hosts.invalid_entries().into_iter().map(|one| HostName::from(&*one.key.name));
+        Some(invalid.chain(listed.iter().cloned()).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! The controller: read, plan, apply (architecture section 3).
+//! The controller: read, plan, apply (`docs/architecture.md`).
 
 use std::sync::Arc;
 
@@ -9,31 +9,27 @@ use tokio::sync::Mutex;
 use tracing::debug;
 
 use super::facts::is_ours;
+use super::first_seen::FirstSeenObjects;
 use super::metrics::InFlightMetrics;
-use super::plan::{Plan, Step, needs_size, plan};
-use super::sightings::Sightings;
+use super::plan::{InFlightPlan, InFlightStep, needs_size, plan};
 use super::vm_sizes::VmSizes;
 use super::watches;
 use crate::error::Error;
 
-/// What the controller works with.
+/// The dependencies of the controller.
 pub struct Context {
-    /// Reservations, read and written.
     pub reservations: Writer<Reservation>,
     /// Hosts, read only.
     pub hypervisors: Store<Hypervisor>,
-    /// Sizes of VMs.
     pub vm_sizes: Arc<dyn VmSizes>,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// Counts.
     pub metrics: InFlightMetrics,
 }
 
 /// Deletes in-flight reservations that have done their work.
 pub struct InFlightController {
     pub(super) context: Context,
-    pub(super) sightings: Sightings,
+    pub(super) first_seen: FirstSeenObjects,
     /// Which objects, by key and uid, are there.
     pub(super) known: FirstSeen<(ObjectKey, String)>,
     /// All of a VM are enqueued when it lands, and each of them would delete all.
@@ -68,7 +64,7 @@ impl Reconciler for InFlightController {
         }
         let object = self.store().get(&key).filter(|object| is_ours(object));
         let Some(object) = object else {
-            self.sightings.forget(&key);
+            self.first_seen.forget(&key);
             self.known.retain(|(known, _)| *known != key);
             return Ok(Action::AwaitChange);
         };
@@ -76,20 +72,26 @@ impl Reconciler for InFlightController {
         if let Some(vm) = facts.own.vm.clone().filter(|_| needs_size(&facts)) {
             facts.vm_size = self.context.vm_sizes.size(&vm).await?;
         }
-        let Plan { step, again } = plan(&facts);
+        let InFlightPlan { step, requeue_after } = plan(&facts);
         match step {
-            Step::Nothing => debug!(reservation = %key.name, hosts = ?facts.listed, "the VM has not landed yet"),
-            Step::Say(says) => self.say(&key, &object, &says).await?,
-            Step::Delete(cause, which) => self.delete_all(cause, &which).await?,
+            InFlightStep::Nothing => {
+                debug!(reservation = %key.name, hosts = ?facts.listed, "VM has not landed yet");
+            }
+            InFlightStep::WriteReady(ready) => self.write_ready(&key, &object, &ready).await?,
+            InFlightStep::Delete(cause, which) => self.delete_all(cause, &which).await?,
         }
-        Ok(Action::from_delay(again))
+        Ok(Action::from_delay(requeue_after))
     }
 }
 
 impl InFlightController {
-    /// A controller that has seen nothing yet.
     pub fn new(context: Context) -> Self {
-        Self { context, sightings: Sightings::default(), known: FirstSeen::default(), deleting: Mutex::default() }
+        Self {
+            context,
+            first_seen: FirstSeenObjects::default(),
+            known: FirstSeen::default(),
+            deleting: Mutex::default(),
+        }
     }
 
     pub(super) fn store(&self) -> &Store<Reservation> {

@@ -1,5 +1,5 @@
-//! Sizes of VMs, which tell a resize that is done from one that is under way: both run on the same host. How they are
-//! looked up is for the implementation that the binary wires in.
+//! Sizes of VMs, which distinguish a finished resize from one that is under way: both run on the same host. The
+//! implementation that the binary wires in decides how they are read.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,12 +8,12 @@ use berth_core::{Resources, VmId};
 
 use crate::error::Error;
 
-/// The size of a VM; nothing when nobody can say, because no access to Nova is configured.
+/// The size of a VM; nothing when it is unknown, because no access to Nova is configured.
 pub type VmSize<'a> = Pin<Box<dyn Future<Output = Result<Option<Resources>, Error>> + Send + 'a>>;
 
 /// Knows the present size of VMs.
 pub trait VmSizes: Send + Sync + 'static {
-    /// The size of a VM. A look-up that fails is an error and means "try again".
+    /// The size of a VM. A lookup that fails is an error and means "try again".
     fn size<'a>(&'a self, vm: &'a VmId) -> VmSize<'a>;
 }
 

@@ -9,15 +9,14 @@ use berth_crds::{Hypervisor, Reservation, ReservationType, labels};
 
 use crate::watches::vms;
 
-/// Declares what the controller watches.
 pub(super) fn declare(
     watches: &mut Watches<ObjectKey>,
     reservations: &Store<Reservation>,
     hypervisors: &Store<Hypervisor>,
 ) {
-    watches.changes(reservations, by_reservation);
+    watches.changes(reservations, map_reservation);
     let store = reservations.clone();
-    watches.changes(hypervisors, move |change| by_hypervisor(change, &store));
+    watches.changes(hypervisors, move |change| map_hypervisor(change, &store));
     let store = reservations.clone();
     watches.resynced(hypervisors, move |_| all(&store));
     let store = reservations.clone();
@@ -25,13 +24,13 @@ pub(super) fn declare(
 }
 
 /// An in-flight reservation concerns itself.
-fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
+fn map_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
     let newest = change.new.as_ref().or(change.old.as_ref())?;
     is_in_flight(newest).then(|| change.key.clone())
 }
 
 /// A host concerns those of the VMs that came to it or went from it.
-fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn map_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (before, after) = (vms(change.old.as_deref()), vms(change.new.as_deref()));
     let moved = before.symmetric_difference(&after);
     let flights = moved.flat_map(|vm| reservations.select(&RESERVATION_BY_FLIGHT, vm));

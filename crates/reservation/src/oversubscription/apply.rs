@@ -1,4 +1,4 @@
-//! Apply: takes slots from an over-booked host, unless the brake holds them there, or tells people why nothing is done.
+//! Apply: takes slots from an over-booked host, unless the disruption limit stops that, or logs why no slot may leave.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use tracing::{info, warn};
 
 use super::evictions::Eviction;
 use super::plan::Stuck;
-use super::read::Seen;
-use super::reconcile::{OversubscriptionController, asker};
+use super::read::ObservedHost;
+use super::reconcile::{OversubscriptionController, requester};
 use crate::error::Error;
 
 impl OversubscriptionController {
-    /// The brake says itself when it stops something; the host is asked about again at its next check.
-    pub(super) fn may_leave(&self, key: &ObjectKey, seen: &Seen, slots: &BTreeSet<ObjectKey>) -> bool {
+    /// The disruption limit reports what it stops; the host is checked again at its next check.
+    pub(super) fn may_leave(&self, key: &ObjectKey, seen: &ObservedHost, slots: &BTreeSet<ObjectKey>) -> bool {
         let slots = slots.iter().cloned().collect();
         let plan = Disruption { zone: seen.host.zone.as_str().to_owned(), cause: HOST_OVERBOOKED, slots };
-        self.context.brake.ask(&asker(key), &plan, []).is_ok()
+        self.context.disruption_limit.ask(&requester(key), &plan, []).is_ok()
     }
 
-    pub(super) async fn relieve(
+    pub(super) async fn evict_slots(
         &self,
         key: &ObjectKey,
-        seen: &Seen,
+        seen: &ObservedHost,
         slots: BTreeSet<ObjectKey>,
         excess: Resources,
     ) -> Result<(), Error> {
@@ -44,7 +44,12 @@ impl OversubscriptionController {
         evicted
     }
 
-    async fn evict_all(&self, seen: &Seen, chosen: BTreeSet<ObjectKey>, excess: Resources) -> Result<(), Error> {
+    async fn evict_all(
+        &self,
+        seen: &ObservedHost,
+        chosen: BTreeSet<ObjectKey>,
+        excess: Resources,
+    ) -> Result<(), Error> {
         let why = Eviction { host: seen.host.name.clone(), excess };
         for (key, object) in seen.slots.iter().filter(|(key, _)| chosen.contains(key)) {
             self.evict(key, object, &why, &seen.host).await?;
@@ -77,11 +82,11 @@ impl OversubscriptionController {
         Ok(())
     }
 
-    pub(super) fn tell(&self, key: &ObjectKey, why: Stuck, excess: Resources) {
-        if self.told.held_for(key, Instant::now()).is_some() {
+    pub(super) fn report_stuck(&self, key: &ObjectKey, why: Stuck, excess: Resources) {
+        if self.reported_since.held_for(key, Instant::now()).is_some() {
             return;
         }
-        self.told.restart(key, Instant::now());
+        self.reported_since.restart(key, Instant::now());
         let host = &*key.name;
         match why {
             Stuck::Disabled => warn!(host, %excess, "host is over-booked, and eviction is not configured"),

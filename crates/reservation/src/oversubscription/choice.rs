@@ -6,12 +6,12 @@ use berth_core::{Resources, SlotKey};
 
 use super::facts::Occupant;
 
-/// The slots that leave, in the order in which they were chosen. Those with VMs only if `occupied`. What slots on their
-/// way to other hosts will free is not part of the excess any more.
+/// The slots that leave, in the order in which they were chosen. Those with VMs only if `occupied`. The excess does not
+/// include capacity that slots on their way to other hosts will free.
 ///
 /// When they resolve the excess, each of them is needed for that: so none of them fits on the host again.
 pub(super) fn choose(excess: Resources, slots: &[Occupant], occupied: bool) -> Vec<&Occupant> {
-    let staying = slots.iter().filter(|slot| !slot.leaving && !slot.frozen);
+    let staying = slots.iter().filter(|slot| !slot.leaving && !slot.is_paused);
     let (empty, mut full): (Vec<_>, Vec<_>) = staying.partition(|slot| slot.empty);
     full.sort_by_key(|slot| least_used(slot));
     if !occupied {
@@ -30,7 +30,7 @@ pub(super) fn choose(excess: Resources, slots: &[Occupant], occupied: bool) -> V
             chosen.push(slot);
         }
     }
-    only_needed(excess, chosen)
+    retain_needed(excess, chosen)
 }
 
 /// The smallest that is enough alone; else the one that helps most.
@@ -52,7 +52,7 @@ impl From<Resources> for Part {
     }
 }
 
-/// How much of the excess goes away with the slot.
+/// The part of the excess that the slot resolves.
 fn helps(left: Resources, slot: &Occupant) -> Part {
     let part = Resources::new(left.memory.min(slot.block.memory), left.cpu.min(slot.block.cpu));
     part.at_least_zero().into()
@@ -73,8 +73,7 @@ fn tenths(block: i64, size: i64) -> i128 {
     if size <= 0 { 0 } else { i128::from(block) * 10 / i128::from(size) }
 }
 
-/// Without those that others have made superfluous.
-fn only_needed(excess: Resources, mut chosen: Vec<&Occupant>) -> Vec<&Occupant> {
+fn retain_needed(excess: Resources, mut chosen: Vec<&Occupant>) -> Vec<&Occupant> {
     let mut at = 0;
     while at < chosen.len() {
         let others = chosen.iter().enumerate().filter(|(other, _)| *other != at);

@@ -1,4 +1,5 @@
-//! Why slots lost their host: what the controller of slots says in place of "cleared". After a restart it says that.
+//! Why slots lost their host: the controller of slots reports this reason instead of "cleared". After a restart it
+//! reports "cleared".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,20 +11,18 @@ use parking_lot::Mutex;
 /// Why a slot was evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// The host that it was on.
     pub host: HostName,
-    /// By how much that was over-booked.
     pub excess: Resources,
 }
 
-/// Evictions that nothing was said about yet. Clones share them.
+/// Evictions that are not reported yet. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Evictions {
     unsaid: Arc<Mutex<BTreeMap<ObjectKey, Eviction>>>,
 }
 
 impl Evictions {
-    /// To be called before the slot loses its host: that wakes whoever says so.
+    /// To be called before the slot loses its host: that enqueues the slot.
     pub(crate) fn note(&self, slot: &ObjectKey, why: Eviction) {
         self.unsaid.lock().insert(slot.clone(), why);
     }
@@ -33,7 +32,7 @@ impl Evictions {
         self.unsaid.lock().get(slot).cloned()
     }
 
-    /// It was said, or there is nothing to say.
+    /// It was reported, or need not be.
     pub(crate) fn forget(&self, slot: &ObjectKey) {
         self.unsaid.lock().remove(slot);
     }

@@ -23,7 +23,7 @@ const EVICTED: Metric = Metric {
     help: "Slots that were taken from over-booked hosts.",
 };
 
-/// What the check shows. Clones show the same.
+/// The metrics of the check. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct OversubscriptionMetrics {
     oversubscribed: IntGaugeVec,
@@ -55,7 +55,7 @@ impl OversubscriptionMetrics {
         })
     }
 
-    /// Shows by how much a host is over-booked; what it does not have too much of has no series.
+    /// Shows by how much a host is over-booked; a resource that is not over-booked has no series.
     pub(super) fn show(&self, host: &ObjectKey, zone: &Zone, excess: Resources) {
         let now = Shown { zone: zone.clone(), excess };
         let mut shown = self.shown.lock();
@@ -76,7 +76,7 @@ impl OversubscriptionMetrics {
         }
     }
 
-    /// The host is gone or not ready: nobody knows what it holds.
+    /// The host is gone or not ready, so its load is unknown.
     pub(super) fn clear(&self, host: &ObjectKey) {
         self.show(host, &Zone::default(), Resources::ZERO);
     }

@@ -1,13 +1,13 @@
-//! Plan: what is done about a host. A function of facts.
+//! Plan: the step for a host. A function of facts.
 
 use std::time::Duration;
 
 use berth_core::{Resources, SlotKey};
 
 use super::choice::choose;
-use super::facts::Facts;
+use super::facts::OversubscriptionFacts;
 
-/// What the configuration says.
+/// The settings from the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// `oversubscriptionGracePeriod`: how long a host must be over-booked before a slot leaves it, and between two
@@ -17,67 +17,66 @@ pub struct Settings {
     pub interval: Duration,
     /// `enableOversubscriptionReservationEviction`: slots may leave; otherwise hosts are only counted.
     pub evict: bool,
-    /// `oversubscriptionEvictOccupied`: also those with VMs.
     pub evict_occupied: bool,
 }
 
-/// What is said and done about a host.
+/// The report and the step for a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct OversubscriptionPlan {
     /// By how much it is over-booked; nothing when it is not.
     pub excess: Resources,
-    /// What is done.
-    pub step: Step,
+    pub step: OversubscriptionStep,
 }
 
-/// What is done about a host.
+/// The step for a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// It is in order, or not ready.
+pub enum OversubscriptionStep {
     Nothing,
-    /// It may be over by itself; look again after this time.
+    /// It may end by itself; reconcile again after this time.
     Wait(Duration),
-    /// These slots leave it.
     Evict(Vec<SlotKey>),
-    /// It stays over-booked until somebody acts.
+    /// It stays over-booked until a user acts.
     Stuck(Stuck),
 }
 
 /// Why an over-booked host is left as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Eviction is not configured.
     Disabled,
-    /// No slot that may leave would help.
     NoSlotHelps,
 }
 
-/// Plans a look at a host that has been over-booked for `over_for`, as far as this process knows.
-pub fn plan(facts: &Facts, over_for: Duration, settings: &Settings) -> Plan {
+/// Plans a reconciliation of a host that has been over-booked for `over_for`, as far as this process knows.
+pub fn plan(facts: &OversubscriptionFacts, over_for: Duration, settings: &Settings) -> OversubscriptionPlan {
     let excess = facts.excess();
-    Plan { excess, step: step(excess, facts, over_for, settings) }
+    OversubscriptionPlan { excess, step: step(excess, facts, over_for, settings) }
 }
 
-fn step(excess: Resources, facts: &Facts, over_for: Duration, settings: &Settings) -> Step {
+fn step(
+    excess: Resources,
+    facts: &OversubscriptionFacts,
+    over_for: Duration,
+    settings: &Settings,
+) -> OversubscriptionStep {
     if excess == Resources::ZERO {
-        return Step::Nothing;
+        return OversubscriptionStep::Nothing;
     }
     if over_for < settings.grace {
-        return Step::Wait(settings.grace.saturating_sub(over_for));
+        return OversubscriptionStep::Wait(settings.grace.saturating_sub(over_for));
     }
     if !settings.evict {
-        return Step::Stuck(Stuck::Disabled);
+        return OversubscriptionStep::Stuck(Stuck::Disabled);
     }
     let under_way: Resources = facts.slots.iter().filter(|slot| slot.leaving).map(|slot| slot.block).sum();
     let staying = (excess - under_way).at_least_zero();
     if staying == Resources::ZERO {
-        return Step::Wait(settings.interval);
+        return OversubscriptionStep::Wait(settings.interval);
     }
     let chosen = choose(staying, &facts.slots, settings.evict_occupied);
     if chosen.is_empty() {
-        return Step::Stuck(Stuck::NoSlotHelps);
+        return OversubscriptionStep::Stuck(Stuck::NoSlotHelps);
     }
-    Step::Evict(chosen.into_iter().map(|slot| slot.key.clone()).collect())
+    OversubscriptionStep::Evict(chosen.into_iter().map(|slot| slot.key.clone()).collect())
 }
 
 #[cfg(test)]

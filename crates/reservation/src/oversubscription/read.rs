@@ -5,26 +5,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_cluster::indexes::RESERVATION_BY_HOST;
-use berth_cluster::{Malformed, ObjectKey, Partial};
+use berth_cluster::{InvalidEntry, ObjectKey, Partial};
 use berth_core::Resources;
 use berth_core::host::{ConditionStatus, Host};
 use berth_crds::Reservation;
 use berth_crds::conditions::READY;
 use berth_scheduler::{Held, HostReport};
 
-use super::facts::{Facts, Occupant};
+use super::facts::{Occupant, OversubscriptionFacts};
 use super::reconcile::OversubscriptionController;
 use crate::watches::is_slot;
 
 /// A host as it was read, with the objects of the slots on it.
-pub(super) struct Seen {
+pub(super) struct ObservedHost {
     pub(super) host: Host,
-    pub(super) facts: Facts,
+    pub(super) facts: OversubscriptionFacts,
     pub(super) slots: Vec<(ObjectKey, Arc<Reservation>)>,
 }
 
 impl OversubscriptionController {
-    /// What the view knows of the host, if it is the one of that name that counts.
+    /// The state of the host in the capacity view, if the view uses this object for the name.
     pub(super) fn report(&self, key: &ObjectKey) -> Option<HostReport> {
         self.context.hypervisors.get(key)?;
         let report = self.context.view.host_report(&(&*key.name).into())?;
@@ -32,24 +32,24 @@ impl OversubscriptionController {
     }
 
     /// Whether everything is known that concerns the host: its own object, and all Reservations in its cluster and in
-    /// those from which something stands on it.
-    pub(super) fn complete(&self, report: &HostReport) -> Result<(), Partial> {
+    /// those that have reservations on it.
+    pub(super) fn check_complete(&self, report: &HostReport) -> Result<(), Partial> {
         let name = report.host.name.as_str();
-        self.context.hypervisors.complete_for(&report.host.cluster, |one| *one.key.name == *name)?;
+        self.context.hypervisors.require_complete_for(&report.host.cluster, |one| *one.key.name == *name)?;
         let reservations = self.context.reservations.store();
         let named = reservations.select(&RESERVATION_BY_HOST, name);
-        let readable = |one: &Malformed| named.iter().any(|entry| entry.key == one.key);
-        let concerns = |one: &Malformed| {
+        let readable = |one: &InvalidEntry| named.iter().any(|entry| entry.key == one.key);
+        let concerns = |one: &InvalidEntry| {
             readable(one) || one.raw["spec"]["targetHost"] == *name || one.raw["status"]["host"] == *name
         };
         let clusters = report.reservations.iter().map(|held| &held.reservation.key.cluster);
         for cluster in clusters.chain([&report.host.cluster]).collect::<BTreeSet<_>>() {
-            reservations.complete_for(cluster, concerns)?;
+            reservations.require_complete_for(cluster, concerns)?;
         }
         Ok(())
     }
 
-    pub(super) fn read(&self, report: HostReport) -> Seen {
+    pub(super) fn read(&self, report: HostReport) -> ObservedHost {
         let store = self.context.reservations.store();
         let object = |held: &Held| {
             let key = ObjectKey::from(&held.reservation.key);
@@ -59,24 +59,25 @@ impl OversubscriptionController {
         let held = report.reservations.iter().filter_map(|held| Some((held, object(held)?)));
         let (occupants, slots) =
             held.map(|(held, (key, object))| (self.occupant(&report.host, held, &object), (key, object))).unzip();
-        let facts = Facts {
-            ready: report.host.conditions.get(READY) == Some(&ConditionStatus::True) && report.host.nonsense.is_none(),
+        let facts = OversubscriptionFacts {
+            ready: report.host.conditions.get(READY) == Some(&ConditionStatus::True)
+                && report.host.invalid_amount.is_none(),
             free: report.observed,
             slots: occupants,
         };
-        Seen { host: report.host, facts, slots }
+        ObservedHost { host: report.host, facts, slots }
     }
 
     fn occupant(&self, host: &Host, held: &Held, object: &Reservation) -> Occupant {
         let expected = object.spec.committed_resource_reservation.iter().flat_map(|data| &data.allocations);
-        let frozen = self.context.freezer.slot(object).is_some();
+        let paused = self.context.pauses.slot(object).is_some();
         Occupant {
             key: held.reservation.key.clone(),
             size: held.reservation.size.at_least_zero(),
             block: held.block.block,
             empty: expected.count() == 0 && held.covered == Resources::ZERO,
-            leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()) && !frozen,
-            frozen,
+            leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()) && !paused,
+            is_paused: paused,
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The controller: read, plan, apply (architecture section 3). What is reported are gauges; what an evicted slot says is
-//! written by the controller of slots, which hears of it from the object.
+//! The controller: read, plan, apply (`docs/architecture.md`). Its reports are gauges; the controller of slots writes
+//! the condition of an evicted slot, which it observes in the object.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, Asker, Brake, FirstSeen, Freezer, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer,
+    Action, DisruptionLimit, FirstSeen, ObjectKey, Pauses, Reconciler, Requester, Right, Store, Verb, Watches, Writer,
 };
 use berth_core::Resources;
 use berth_crds::{Hypervisor, Reservation};
@@ -16,27 +16,22 @@ use tracing::debug;
 
 use super::evictions::Evictions;
 use super::metrics::OversubscriptionMetrics;
-use super::plan::{Plan, Settings, Step, plan};
+use super::plan::{OversubscriptionPlan, OversubscriptionStep, Settings, plan};
 use super::watches;
 use crate::error::Error;
 
-/// What the controller works with.
+/// The dependencies of the controller.
 pub struct Context {
-    /// Reservations, read and written.
     pub reservations: Writer<Reservation>,
     /// Hosts, read only.
     pub hypervisors: Store<Hypervisor>,
-    /// The capacity view, whoever finds hosts for slots.
+    /// The capacity view, in whichever scheduler finds hosts for slots.
     pub view: Arc<BuiltIn>,
-    /// What is left as it is.
-    pub freezer: Freezer,
-    /// Stops what would disturb too much.
-    pub brake: Brake,
+    pub pauses: Pauses,
+    pub disruption_limit: DisruptionLimit,
     /// Where the controller of slots finds why a slot lost its host.
     pub evictions: Evictions,
-    /// Counts.
     pub metrics: OversubscriptionMetrics,
-    /// The configuration.
     pub settings: Settings,
 }
 
@@ -46,9 +41,9 @@ pub struct OversubscriptionController {
     /// Hosts that were checked, since the last time.
     pub(super) checked: FirstSeen<ObjectKey>,
     /// Hosts that are over-booked, since that was first seen or a slot was last evicted.
-    pub(super) over: FirstSeen<ObjectKey>,
-    /// Over-booked hosts of which people were told that nothing is done.
-    pub(super) told: FirstSeen<ObjectKey>,
+    pub(super) overbooked_since: FirstSeen<ObjectKey>,
+    /// Over-booked hosts for which the log has reported that no slot may leave.
+    pub(super) reported_since: FirstSeen<ObjectKey>,
 }
 
 impl Reconciler for OversubscriptionController {
@@ -75,7 +70,7 @@ impl Reconciler for OversubscriptionController {
         let Some(report) = self.report(&key) else {
             self.checked.forget(&key);
             self.in_order(&key);
-            self.context.brake.over(&asker(&key));
+            self.context.disruption_limit.release(&requester(&key));
             self.context.metrics.clear(&key);
             return Ok(Action::AwaitChange);
         };
@@ -86,10 +81,10 @@ impl Reconciler for OversubscriptionController {
             return Ok(Action::RequeueAfter(pause));
         }
         self.settle(&report).await?;
-        if let Err(partial) = self.complete(&report) {
-            // Nobody watches: the grace begins anew, and this was no check.
-            debug!(host = %key.name, why = %partial, "not checked");
-            self.over.forget(&key);
+        if let Err(partial) = self.check_complete(&report) {
+            // Nothing is watched: the grace period starts again, and this was no check.
+            debug!(host = %key.name, why = %partial, "host not checked");
+            self.overbooked_since.forget(&key);
             return Ok(Action::RequeueAfter(interval));
         }
         self.check(&key).await
@@ -97,9 +92,13 @@ impl Reconciler for OversubscriptionController {
 }
 
 impl OversubscriptionController {
-    /// A controller that has seen nothing yet.
     pub fn new(context: Context) -> Self {
-        Self { context, checked: FirstSeen::default(), over: FirstSeen::default(), told: FirstSeen::default() }
+        Self {
+            context,
+            checked: FirstSeen::default(),
+            overbooked_since: FirstSeen::default(),
+            reported_since: FirstSeen::default(),
+        }
     }
 
     async fn check(&self, key: &ObjectKey) -> Result<Action, Error> {
@@ -109,25 +108,25 @@ impl OversubscriptionController {
             self.in_order(key);
             Duration::ZERO
         } else {
-            self.over.note(key, Instant::now())
+            self.overbooked_since.note(key, Instant::now())
         };
-        let Plan { excess, step } = plan(&seen.facts, over_for, &self.context.settings);
+        let OversubscriptionPlan { excess, step } = plan(&seen.facts, over_for, &self.context.settings);
         self.context.metrics.show(key, &seen.host.zone, excess);
-        if !matches!(step, Step::Evict(_)) {
-            self.context.brake.over(&asker(key));
+        if !matches!(step, OversubscriptionStep::Evict(_)) {
+            self.context.disruption_limit.release(&requester(key));
         }
         match step {
-            Step::Nothing => Ok(Action::AwaitChange),
-            Step::Wait(rest) => Ok(Action::RequeueAfter(rest)),
-            Step::Stuck(why) => {
-                self.tell(key, why, excess);
-                self.over.restart(key, Instant::now());
+            OversubscriptionStep::Nothing => Ok(Action::AwaitChange),
+            OversubscriptionStep::Wait(rest) => Ok(Action::RequeueAfter(rest)),
+            OversubscriptionStep::Stuck(why) => {
+                self.report_stuck(key, why, excess);
+                self.overbooked_since.restart(key, Instant::now());
                 Ok(Action::RequeueAfter(self.context.settings.grace))
             }
-            Step::Evict(slots) => {
+            OversubscriptionStep::Evict(slots) => {
                 let slots: BTreeSet<ObjectKey> = slots.iter().map(ObjectKey::from).collect();
                 if self.may_leave(key, &seen, &slots) {
-                    self.relieve(key, &seen, slots, excess).await?;
+                    self.evict_slots(key, &seen, slots, excess).await?;
                 }
                 Ok(Action::RequeueAfter(self.context.settings.interval))
             }
@@ -145,11 +144,11 @@ impl OversubscriptionController {
     }
 
     pub(super) fn in_order(&self, key: &ObjectKey) {
-        self.over.forget(key);
-        self.told.forget(key);
+        self.overbooked_since.forget(key);
+        self.reported_since.forget(key);
     }
 }
 
-pub(super) fn asker(host: &ObjectKey) -> Asker {
-    Asker::of::<Hypervisor>(host)
+pub(super) fn requester(host: &ObjectKey) -> Requester {
+    Requester::of::<Hypervisor>(host)
 }

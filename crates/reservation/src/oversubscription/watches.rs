@@ -9,24 +9,23 @@ use berth_core::{ClusterName, Zone, reservation};
 use berth_crds::conditions::READY;
 use berth_crds::{Hypervisor, Reservation, facts};
 
-/// Declares what the controller watches.
 pub(super) fn declare(
     watches: &mut Watches<ObjectKey>,
     hypervisors: &Store<Hypervisor>,
     reservations: &Store<Reservation>,
 ) {
     let store = hypervisors.clone();
-    watches.changes(hypervisors, move |change| by_hypervisor(change, &store));
+    watches.changes(hypervisors, move |change| map_hypervisor(change, &store));
     let store = hypervisors.clone();
-    watches.changes(reservations, move |change| by_reservation(change, &store));
+    watches.changes(reservations, move |change| map_reservation(change, &store));
     let store = hypervisors.clone();
-    watches.resynced(hypervisors, move |cluster| by_cluster(cluster, &store));
+    watches.resynced(hypervisors, move |cluster| map_cluster(cluster, &store));
     let store = hypervisors.clone();
-    watches.resynced(reservations, move |cluster| by_cluster(cluster, &store));
+    watches.resynced(reservations, move |cluster| map_cluster(cluster, &store));
 }
 
 /// A host concerns itself, and those of its name in other clusters, one of which may count now in its place.
-fn by_hypervisor(change: &Change<Hypervisor>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+fn map_hypervisor(change: &Change<Hypervisor>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
     let host = |object: &Option<Arc<Hypervisor>>| object.as_deref().map(|host| facts::host(&change.key.cluster, host));
     let (old, new) = (host(&change.old), host(&change.new));
     if old.is_some() && old.as_ref().map(matters) == new.as_ref().map(matters) {
@@ -36,7 +35,7 @@ fn by_hypervisor(change: &Change<Hypervisor>, hosts: &Store<Hypervisor>) -> BTre
 }
 
 /// A Reservation of any type concerns the hosts that it blocked or blocks now, by target or status.
-fn by_reservation(change: &Change<Reservation>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+fn map_reservation(change: &Change<Reservation>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
     let blocks = |object: &Option<Arc<Reservation>>| {
         let all = object.as_deref().map(|object| facts::reservation(&change.key.cluster, object));
         all.map(|all| reservation::Reservation { ready: false, ..all })
@@ -50,14 +49,14 @@ fn by_reservation(change: &Change<Reservation>, hosts: &Store<Hypervisor>) -> BT
 }
 
 /// The hosts of a cluster that is synced again.
-fn by_cluster(cluster: &ClusterName, hosts: &Store<Hypervisor>) -> Vec<ObjectKey> {
+fn map_cluster(cluster: &ClusterName, hosts: &Store<Hypervisor>) -> Vec<ObjectKey> {
     hosts.all().into_iter().map(|entry| entry.key).filter(|key| key.cluster == *cluster).collect()
 }
 
-type Matters<'h> = (Amounts, Amounts, Vec<&'h str>, Option<&'h str>, &'h Zone, Option<ConditionStatus>);
+type RelevantFields<'h> = (Amounts, Amounts, Vec<&'h str>, Option<&'h str>, &'h Zone, Option<ConditionStatus>);
 
-fn matters(host: &Host) -> Matters<'_> {
+fn matters(host: &Host) -> RelevantFields<'_> {
     let vms = host.instances.keys().map(berth_core::VmId::as_str).collect();
     let ready = host.conditions.get(READY).copied();
-    (host.capacity, host.allocation, vms, host.nonsense.as_deref(), &host.zone, ready)
+    (host.capacity, host.allocation, vms, host.invalid_amount.as_deref(), &host.zone, ready)
 }

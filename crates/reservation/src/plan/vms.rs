@@ -1,56 +1,54 @@
 //! Which of its expected VMs a slot in force keeps, confirms or gives up, and whether it follows one of them to another
-//! host. A function of facts; whether there is room on another host is asked when the plan is carried out.
+//! host. A function of facts; the apply checks whether there is free capacity on another host.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use berth_core::{HostName, VmId};
 
-use crate::facts::{Delays, Facts, VmFact};
+use crate::facts::{Delays, ReservationFacts, VmFact};
 
-/// What a verification comes to.
+/// The result of verifying the VMs of a slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerificationPlan {
     /// The confirmed VMs as the status is to name them, each with its host.
     pub confirmed: BTreeMap<VmId, HostName>,
-    /// Those that are confirmed for the first time: no other slot expects them any longer (section 7.3).
+    /// Those that are confirmed for the first time: no other slot expects them any longer.
     pub fresh: Vec<VmId>,
     /// The VMs that the slot does not expect any longer.
     pub drop: Vec<VmId>,
     /// The only VM of the slot has moved.
-    pub follow: Option<Follow>,
-    /// When somebody has to look again because time alone changes something.
-    pub again: Option<Duration>,
+    pub follow: Option<FollowedVm>,
+    /// When to reconcile again because time alone changes something.
+    pub requeue_after: Option<Duration>,
 }
 
-/// A VM that the slot follows if there is room for it, and else does not expect any longer.
+/// A VM that the slot follows if there is free capacity for it, and else does not expect any longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Follow {
-    /// The VM.
+pub struct FollowedVm {
     pub vm: VmId,
-    /// The hosts that list it now.
     pub hosts: Vec<HostName>,
 }
 
-/// What becomes of one VM.
-enum Fate {
+/// The verdict about one VM.
+enum VmVerdict {
     Here,
     Kept(Option<Duration>),
     Dropped,
     Moved,
 }
 
-impl Verified {
-    /// True when something has to be written.
-    pub fn differs(&self, facts: &Facts) -> bool {
+impl VerificationPlan {
+    /// True if there is a change to write.
+    pub fn differs(&self, facts: &ReservationFacts) -> bool {
         !self.drop.is_empty() || self.follow.is_some() || self.confirmed != facts.confirmed
     }
 
-    /// What remains when the slot was given this host for the VM that has moved, or none.
+    /// The plan after the scheduler has given the slot this host for the VM that has moved, or none.
     #[must_use]
-    pub fn settled(mut self, room: Option<&HostName>) -> Self {
-        let Some(Follow { vm, .. }) = self.follow.take() else { return self };
-        match room {
+    pub fn settled(mut self, free: Option<&HostName>) -> Self {
+        let Some(FollowedVm { vm, .. }) = self.follow.take() else { return self };
+        match free {
             Some(host) => drop(self.confirmed.insert(vm, host.clone())),
             None => self.drop.push(vm),
         }
@@ -59,54 +57,54 @@ impl Verified {
 }
 
 /// Verifies a slot that is in force on the host of its status.
-pub(super) fn verify(facts: &Facts, delays: Delays) -> Verified {
-    let mut verified = Verified::default();
+pub(super) fn verify(facts: &ReservationFacts, delays: Delays) -> VerificationPlan {
+    let mut verified = VerificationPlan::default();
     let Some(host) = &facts.slot.status_host else { return verified };
     for (vm, fact) in &facts.vms {
         let before = facts.confirmed.get(vm);
-        match fate(facts, host, fact, before.is_some(), delays) {
-            Fate::Here => {
+        match decide_vm(facts, host, fact, before.is_some(), delays) {
+            VmVerdict::Here => {
                 verified.confirmed.insert(vm.clone(), host.clone());
                 if before.is_none() {
                     verified.fresh.push(vm.clone());
                 }
             }
-            Fate::Kept(left) => {
+            VmVerdict::Kept(left) => {
                 verified.confirmed.extend(before.map(|host| (vm.clone(), host.clone())));
-                verified.again = verified.again.into_iter().chain(left).min();
+                verified.requeue_after = verified.requeue_after.into_iter().chain(left).min();
             }
-            Fate::Dropped => verified.drop.push(vm.clone()),
-            Fate::Moved => {
-                verified.follow = Some(Follow { vm: vm.clone(), hosts: fact.hosts.iter().cloned().collect() });
+            VmVerdict::Dropped => verified.drop.push(vm.clone()),
+            VmVerdict::Moved => {
+                verified.follow = Some(FollowedVm { vm: vm.clone(), hosts: fact.hosts.iter().cloned().collect() });
             }
         }
     }
     verified
 }
 
-/// The host is asked first; what is not known completely is no reason to give a VM up.
-fn fate(facts: &Facts, host: &HostName, fact: &VmFact, confirmed: bool, delays: Delays) -> Fate {
+/// The host is checked first; a VM is not given up on incomplete facts.
+fn decide_vm(facts: &ReservationFacts, host: &HostName, fact: &VmFact, confirmed: bool, delays: Delays) -> VmVerdict {
     let here = fact.hosts.contains(host);
     if here && !fact.taken.contains(host) {
-        return Fate::Here;
+        return VmVerdict::Here;
     }
     if !facts.hosts_are_complete {
-        return Fate::Kept(None);
+        return VmVerdict::Kept(None);
     }
     match (here, confirmed) {
-        (true, _) => Fate::Dropped,
-        (_, false) => kept_within(delays.allocation, fact.age.max(fact.absent), delays.grace),
-        (_, true) if fact.hosts.is_empty() => kept_within(delays.grace, fact.absent, delays.grace),
-        (_, true) if facts.vms.len() == 1 && fact.taken.is_empty() => Fate::Moved,
-        (_, true) => Fate::Dropped,
+        (true, _) => VmVerdict::Dropped,
+        (_, false) => keep_until(delays.allocation, fact.age.max(fact.absent), delays.grace),
+        (_, true) if fact.hosts.is_empty() => keep_until(delays.grace, fact.absent, delays.grace),
+        (_, true) if facts.vms.len() == 1 && fact.taken.is_empty() => VmVerdict::Moved,
+        (_, true) => VmVerdict::Dropped,
     }
 }
 
-/// Kept until so much time has passed, and looked at again at the latest when it has.
-fn kept_within(limit: Duration, passed: Duration, at_the_latest: Duration) -> Fate {
+/// Kept until so much time has passed, and reconciled again at the latest when it has.
+fn keep_until(limit: Duration, passed: Duration, at_the_latest: Duration) -> VmVerdict {
     match limit.saturating_sub(passed) {
-        Duration::ZERO => Fate::Dropped,
-        left => Fate::Kept(Some(left.min(at_the_latest))),
+        Duration::ZERO => VmVerdict::Dropped,
+        left => VmVerdict::Kept(Some(left.min(at_the_latest))),
     }
 }
 

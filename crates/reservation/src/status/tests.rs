@@ -18,8 +18,8 @@ fn object(status: &serde_json::Value) -> Reservation {
     .unwrap()
 }
 
-fn active() -> Says {
-    Says::new(Status::True, Reason::ReservationActive, texts::SCHEDULED).at(Place::On("h".into()))
+fn active() -> SlotReady {
+    SlotReady::new(Status::True, Reason::ReservationActive, texts::SCHEDULED).at(HostChange::On("h".into()))
 }
 
 #[test]
@@ -38,26 +38,26 @@ fn a_slot_in_force_has_host_condition_and_echo() {
 }
 
 #[test]
-fn u52_an_observed_generation_or_a_detail_alone_is_no_reason_to_write() {
+fn an_observed_generation_or_a_detail_alone_is_no_reason_to_write() {
     let first = status(&object(&json!({})), Some(&active()), now());
     let mut later = object(&json!({}));
     later.metadata.generation = Some(5);
     later.status = Some(first.clone());
     assert_eq!(status(&later, Some(&active()), now()), first);
-    let none = |detail: &str| Says::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(detail);
+    let none = |detail: &str| SlotReady::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(detail);
     later.status = Some(status(&later, Some(&none("24 hosts; capacity 24")), now()));
     assert_eq!(status(&later, Some(&none("24 hosts; capacity 23")), now()), later.status.clone().unwrap());
-    let refreshed = Says { refresh: true, ..none("24 hosts; capacity 23") };
+    let refreshed = SlotReady { refresh: true, ..none("24 hosts; capacity 23") };
     let refreshed = status(&later, Some(&refreshed), now());
     assert!(refreshed.conditions[0].message.ends_with("capacity 23"), "at most once per retry interval");
 }
 
 #[test]
-fn document_21_section_4_1_a_revoked_slot_frees_host_and_vms() {
+fn revoked_slot_frees_host_and_vms() {
     let old = object(&json!({"host": "h", "committedResourceReservation": {"observedParentGeneration": 6,
         "allocations": {"vm": "h"}}}));
-    let says = Says::new(Status::False, Reason::PlacementRevoked, texts::HOST_CLEARED).at(Place::Nowhere);
-    let status = status(&old, Some(&says), now());
+    let ready = SlotReady::new(Status::False, Reason::PlacementRevoked, texts::HOST_CLEARED).at(HostChange::Nowhere);
+    let status = status(&old, Some(&ready), now());
     assert_eq!(status.host, None);
     assert!(status.committed_resource_reservation.unwrap().allocations.is_empty());
 }

@@ -29,7 +29,7 @@ fn host(version: u32, memory: &str) -> Hypervisor {
 }
 
 /// A slot, and the stores that its controller watches.
-struct Scene {
+struct WatchScenario {
     reservations: Store<Reservation>,
     hypervisors: Store<Hypervisor>,
     knowledges: Store<Knowledge>,
@@ -37,8 +37,8 @@ struct Scene {
     requests: Requests<ObjectKey>,
 }
 
-fn scene(host: Option<&str>) -> Scene {
-    let scene = Scene {
+fn scene(host: Option<&str>) -> WatchScenario {
+    let scene = WatchScenario {
         reservations: filled(RESERVATION_INDEXES, &home(), [slot(1, host)]),
         hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
         knowledges: filled(&[], &home(), []),
@@ -56,7 +56,7 @@ fn scene(host: Option<&str>) -> Scene {
     scene
 }
 
-impl Scene {
+impl WatchScenario {
     fn requested(&self) -> Vec<String> {
         std::iter::from_fn(|| take_smallest(&self.requests)).map(|key| key.name.to_string()).collect()
     }

@@ -1,11 +1,11 @@
-//! The controller of slots in a small world: one process that looks at what was woken, one key after the other.
+//! The controller of slots in a small world: one process that reconciles the enqueued keys, one after the other.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes,
+    Action, Classified, ClusterMetrics, ErrorClass, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes,
 };
 use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
@@ -18,7 +18,6 @@ use berth_testkit::{Server, World, next, path_of, seeds};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// The commitment of all slots.
 pub const UUID: &str = "uuid-1";
 
 /// How long a host must be absent before it counts as gone.
@@ -27,31 +26,30 @@ pub const GRACE: Duration = Duration::from_secs(900);
 /// How long a VM may take to appear.
 pub const ALLOCATION_GRACE: Duration = Duration::from_secs(1200);
 
-/// One process with the controller.
 pub struct Process {
     pub world: World,
     pub slots: Arc<ReservationController<BuiltIn>>,
     pub clock: Arc<dyn Clock>,
 }
 
-/// `spec.targetHost` and `status.host` of a slot in place.
+/// `spec.targetHost` and `status.host` of a placed slot.
 pub fn on(host: &str) -> (Option<String>, Option<String>) {
     (Some(host.to_owned()), Some(host.to_owned()))
 }
 
-/// A server with the flavor groups, hosts with room for so many slots each, and a process that has not looked yet.
+/// A server with the flavor groups, hosts with free capacity for this many slots each, and a process that has not
+/// reconciled anything yet.
 pub fn begin(hosts: &[(&str, u64)]) -> Process {
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
     let server = Server::new(clock.clone());
     server.create(&seeds::flavor_groups(clock.now())).unwrap();
-    for (name, room) in hosts {
-        server.create(&seeds::host(name, *room)).unwrap();
+    for (name, free) in hosts {
+        server.create(&seeds::host(name, *free)).unwrap();
     }
     Process::start(&server, clock)
 }
 
 impl Process {
-    /// A process that has not looked yet.
     pub fn start(server: &Server, clock: Arc<dyn Clock>) -> Self {
         let world = World::new(server);
         let slots = Arc::new(controller(&world, &clock));
@@ -60,7 +58,7 @@ impl Process {
         Self { world, slots, clock }
     }
 
-    /// Somebody books a VM of half a slot into slot `number`.
+    /// Books a VM of half a slot into slot `number`.
     pub fn expect(&self, number: u64, vm: &str) {
         let resources = berth_crds::testing::size("240Gi", "15");
         let allocation = json!({ "creationTimestamp": self.clock.now(), "resources": resources });
@@ -79,7 +77,7 @@ impl Process {
         self.world.server.edit_status::<Hypervisor>(host, &json!({ "status": status })).unwrap();
     }
 
-    /// The VMs that slot `number` expects, and those that its status names, each with its host.
+    /// The VMs in the allocations of slot `number`, and those in its status, each with its host.
     pub fn vms(&self, number: u64) -> (Vec<String>, Vec<String>) {
         let slot = self.slot(number);
         let data = slot.spec.committed_resource_reservation.unwrap_or_default();
@@ -88,48 +86,42 @@ impl Process {
         (data.allocations.into_keys().collect(), confirmed.collect())
     }
 
-    /// Somebody makes slot `number`, on a host or without one.
+    /// Creates slot `number`, on a host or without one.
     pub fn make(&self, number: u64, host: Option<&str>) {
         let mut slot = berth_crds::testing::slot(UUID, number);
         slot.spec.target_host = host.map(str::to_owned);
         self.world.server.create(&slot).unwrap();
     }
 
-    /// Somebody changes slot `number`.
     pub fn edit(&self, number: u64, patch: &Value) {
         self.world.server.edit::<Reservation>(&name(number), patch).unwrap();
     }
 
-    /// Somebody writes the host of slot `number`.
     pub fn send_to(&self, number: u64, host: &str) {
         self.edit(number, &json!({ "spec": { "targetHost": host } }));
     }
 
-    /// Slot `number` as it is.
     pub fn slot(&self, number: u64) -> Reservation {
         self.world.server.get(&name(number)).unwrap()
     }
 
-    /// `spec.targetHost` and `status.host`.
     pub fn hosts(&self, number: u64) -> (Option<String>, Option<String>) {
         let slot = self.slot(number);
         (slot.spec.target_host, slot.status.and_then(|status| status.host))
     }
 
-    /// Its Ready condition.
     pub fn ready(&self, number: u64) -> Condition {
-        let status = self.slot(number).status.expect("there is a status");
-        conditions::ready(&status.conditions).expect("there is a condition").clone()
+        let status = self.slot(number).status.expect("the slot has no status");
+        conditions::ready(&status.conditions).expect("the slot has no condition").clone()
     }
 
-    /// One look, after the news have arrived.
     pub async fn reconcile(&self, number: u64) -> Result<Action, Error> {
         self.world.deliver().unwrap();
         self.slots.reconcile(ObjectKey::new(ClusterName::home(), name(number))).await
     }
 
-    /// Looks until nobody is woken any more. Gives what failed on the way.
-    pub async fn settle(&self) -> Vec<(Class, String)> {
+    /// Reconciles until no key is enqueued. Returns the failures.
+    pub async fn settle(&self) -> Vec<(ErrorClass, String)> {
         let mut failures = Vec::new();
         for _ in 0..200 {
             self.world.deliver().unwrap();
@@ -140,26 +132,24 @@ impl Process {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }
-        panic!("it does not come to rest: {failures:?}");
+        panic!("the world does not come to rest: {failures:?}");
     }
 
-    /// Everything is looked at once more a second later, and nothing is written.
+    /// Checks that another reconciliation of everything, a second later, writes nothing.
     pub async fn rests(&self) {
         self.world.server.take_log();
         tokio::time::sleep(Duration::from_secs(1)).await;
         self.world.slots.add(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
         assert_eq!(self.settle().await, []);
-        assert_eq!(self.world.server.take_log(), [""; 0], "planning twice is planning once");
-        assert_eq!(self.world.scheduler.assumed(), 0, "U1: no entry outlives the look");
+        assert_eq!(self.world.server.take_log(), [""; 0], "a second plan is empty");
+        assert_eq!(self.world.scheduler.assumed(), 0, "no entry outlives the reconciliation");
     }
 }
 
-/// The name of slot `number`.
 pub fn name(number: u64) -> String {
     seeds::slot_name(UUID, number)
 }
 
-/// The path of slot `number`.
 pub fn path(number: u64) -> String {
     path_of::<Reservation>(&name(number))
 }
@@ -175,8 +165,8 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        freezer: world.freezer(),
-        brake: world.brake(clock).unwrap(),
+        pauses: world.pauses(),
+        disruption_limit: world.disruption_limit(clock).unwrap(),
         scheduler: world.scheduler.clone(),
         domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),

@@ -1,10 +1,11 @@
-//! The scheduler that the configuration chose. It decides nothing.
+//! The scheduler that the configuration chose.
 
 use std::sync::Arc;
 
 use berth_core::{HostName, Resources, SlotKey};
 use berth_scheduler::{
-    BuiltIn, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest,
+    BuiltIn, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
+    SlotRequest,
 };
 
 use super::External;
@@ -12,14 +13,12 @@ use super::External;
 /// The scheduler of this process, or one behind HTTP.
 #[derive(Clone, Debug)]
 pub enum Chosen {
-    /// The one of this process.
     BuiltIn(Arc<BuiltIn>),
-    /// One behind HTTP.
     External(Arc<External>),
 }
 
 impl Scheduler for Chosen {
-    async fn place_all(&self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
+    async fn place_all(&self, whole: &CommitmentRequest) -> Result<Placement, SchedulerError> {
         match self {
             Self::BuiltIn(one) => one.place_all(whole).await,
             Self::External(one) => one.place_all(whole).await,
@@ -47,10 +46,10 @@ impl Scheduler for Chosen {
         }
     }
 
-    fn room(&self, host: &HostName) -> Option<Resources> {
+    fn free_capacity(&self, host: &HostName) -> Option<Resources> {
         match self {
-            Self::BuiltIn(one) => one.room(host),
-            Self::External(one) => one.room(host),
+            Self::BuiltIn(one) => one.free_capacity(host),
+            Self::External(one) => one.free_capacity(host),
         }
     }
 
@@ -82,7 +81,7 @@ impl Scheduler for Chosen {
         }
     }
 
-    fn verdict(&self, key: &SlotKey) -> Verdict {
+    fn verdict(&self, key: &SlotKey) -> HostVerdict {
         match self {
             Self::BuiltIn(one) => one.verdict(key),
             Self::External(one) => one.verdict(key),

@@ -1,6 +1,6 @@
-//! A scheduler behind HTTP that looks like the one in this process. The other one decides on hosts; the view of this
-//! process remembers what it decided, pins and judges. There is no waiting list: slots without a host are tried again
-//! by their own back-off.
+//! A scheduler behind HTTP with the interface of the one in this process. The external scheduler decides on hosts; the
+//! view of this process keeps its decisions, pins slots and checks hosts. There is no waiting list: slots without a
+//! host are retried with their own back-off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +9,8 @@ use std::time::Duration;
 use axum::body::Bytes;
 use berth_core::{HostName, Resources, SlotKey};
 use berth_scheduler::{
-    BuiltIn, Candidates, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest, Verdict,
-    WholeRequest,
+    BuiltIn, Candidates, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError,
+    Shortage, SlotRequest,
 };
 use berth_telemetry::config::Token;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -35,7 +35,7 @@ impl External {
     /// The scheduler at `url`, which is used as it is. `view` has the same hosts and reservations as the stores of this
     /// process; nothing else may place slots with it.
     pub fn new(url: &str, user_agent: Option<&str>, view: Arc<BuiltIn>) -> Result<Self, SchedulerError> {
-        Self::patient(url, user_agent, view, PATIENCE)
+        Self::with_timeout(url, user_agent, view, TIMEOUT)
     }
 
     /// The same, showing this token with every request, if there is one.
@@ -45,19 +45,19 @@ impl External {
     }
 
     /// The same with another limit for a whole call.
-    pub(super) fn patient(
+    pub(super) fn with_timeout(
         url: &str,
         user_agent: Option<&str>,
         view: Arc<BuiltIn>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, SchedulerError> {
-        let link = Link::new(url, user_agent, patience);
+        let link = Link::new(url, user_agent, timeout);
         let link = link.map_err(|failure| SchedulerError::External(failure.to_string()))?;
         Ok(Self { link, view, health: Health::default() })
     }
 
     async fn ask(&self, request: &Request, ids: &Ids) -> Result<Vec<HostName>, SchedulerError> {
-        self.say(request, ids);
+        self.log_request(request, ids);
         let begin = Instant::now();
         let asked = match wire::encode(request, ids) {
             Ok(body) => self.link.ask(body.into(), request.options.read_only).await,
@@ -66,24 +66,24 @@ impl External {
         let (req, greq, took) = (&ids.request_id, &ids.global_request_id, begin.elapsed());
         match asked {
             Ok(hosts) => {
-                debug!(req, greq, hosts = hosts.len(), ?took, "the external scheduler has answered");
+                debug!(req, greq, hosts = hosts.len(), ?took, "external scheduler answered");
                 if self.health.answered() {
-                    info!(url = self.link.url(), "the external scheduler gives usable answers again");
+                    info!(url = self.link.url(), "external scheduler usable again");
                 }
                 Ok(hosts)
             }
             Err(failure) => {
                 if self.health.failed() {
-                    error!(req, greq, error = %failure, ?took, "the external scheduler gave no usable answer");
+                    error!(req, greq, error = %failure, ?took, "external scheduler gave no usable answer");
                 } else {
-                    debug!(req, greq, error = %failure, ?took, "still no usable answer of the external scheduler");
+                    debug!(req, greq, error = %failure, ?took, "external scheduler still gives no usable answer");
                 }
                 Err(failure.into_error(request))
             }
         }
     }
 
-    fn say(&self, request: &Request, ids: &Ids) {
+    fn log_request(&self, request: &Request, ids: &Ids) {
         let hosts = match &request.candidates {
             Candidates::All => 0,
             Candidates::Listed(hosts) => hosts.len(),
@@ -104,7 +104,7 @@ impl External {
         );
     }
 
-    /// All hosts of the view with weight 0: the protocol has no word for all.
+    /// All hosts of the view with weight 0, because the protocol cannot express "all".
     fn all(&self) -> Vec<(HostName, f64)> {
         self.view.host_names().into_iter().map(|host| (host, 0.0)).collect()
     }
@@ -120,13 +120,13 @@ impl External {
 }
 
 impl Scheduler for External {
-    async fn place_all(&self, _: &WholeRequest) -> Result<Placement, SchedulerError> {
+    async fn place_all(&self, _: &CommitmentRequest) -> Result<Placement, SchedulerError> {
         Ok(Placement::Later)
     }
 
-    /// A preferred host is not asked for: the protocol has no word for it.
+    /// A preferred host is not requested, because the protocol cannot express it.
     async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
-        if let Some(host) = self.view.held(slot)? {
+        if let Some(host) = self.view.is_held(slot)? {
             return Ok(Placed::Host(host));
         }
         let hosts = self.all();
@@ -152,7 +152,7 @@ impl Scheduler for External {
         }
         request.options.validate()?;
         let mut asked = request.clone();
-        // Only our own server knows it, and nobody looks at what it would add.
+        // Only our own server knows this option, and its result is not used.
         asked.options.explain = false;
         if asked.candidates == Candidates::All {
             asked.candidates = Candidates::Listed(self.all());
@@ -161,7 +161,7 @@ impl Scheduler for External {
         self.ask(&asked, &ids).await
     }
 
-    fn room(&self, _: &HostName) -> Option<Resources> {
+    fn free_capacity(&self, _: &HostName) -> Option<Resources> {
         None
     }
 
@@ -181,7 +181,7 @@ impl Scheduler for External {
         self.view.withdraw(key);
     }
 
-    fn verdict(&self, key: &SlotKey) -> Verdict {
+    fn verdict(&self, key: &SlotKey) -> HostVerdict {
         self.view.verdict(key)
     }
 
@@ -190,17 +190,16 @@ impl Scheduler for External {
     }
 }
 
-// Whether an external scheduler gives usable answers, for the log: its end and its recovery are told once, not with every
-// slot and every retry while it is away.
+// Whether an external scheduler gives usable responses, for the log: a failure and the recovery are logged once, not
+// with every slot and every retry.
 
-/// What the last answer was.
+/// The result of the last call.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     failing: AtomicBool,
 }
 
 impl Health {
-    /// It has failed; whether that is news.
     pub(super) fn failed(&self) -> bool {
         !self.failing.swap(true, Ordering::Relaxed)
     }
@@ -211,29 +210,28 @@ impl Health {
     }
 }
 
-// One call to an external scheduler: a body there, hosts back. It decides how long and
-// how much is waited for, and what is tried again; what is asked, and what the hosts are for, is decided by `external`.
+// One call to an external scheduler: a body in, hosts out. This part determines deadlines, size limits and retries;
+// `external` makes the requests and uses the hosts.
 
 /// From connecting to the last byte of the answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 const REDIRECTS: usize = 10;
 /// Bytes of an answer. Ten thousand hosts with names of 100 characters take a quarter of it.
 const MOST: usize = 4 << 20;
-/// Bytes of the answer that are told when it is an error.
-const TOLD: usize = 1024;
+/// How many bytes of an error response are logged.
+const MAX_ERROR_BYTES: usize = 1024;
 
 /// The way to one scheduler.
 #[derive(Debug)]
 pub(super) struct Link {
     client: Client,
     url: String,
-    patience: Duration,
-    /// Sensitive: neither shown nor logged.
+    timeout: Duration,
     authorization: Option<HeaderValue>,
 }
 
 impl Link {
-    pub(super) fn new(url: &str, user_agent: Option<&str>, patience: Duration) -> Result<Self, Failure> {
+    pub(super) fn new(url: &str, user_agent: Option<&str>, timeout: Duration) -> Result<Self, Failure> {
         let settings = || {
             let builder = Client::builder().redirect(Policy::limited(REDIRECTS));
             match user_agent {
@@ -242,7 +240,7 @@ impl Link {
             }
         };
         let client = web::client(settings).map_err(|error| Failure::Create(web::line(error)))?;
-        Ok(Self { client, url: url.to_owned(), patience, authorization: None })
+        Ok(Self { client, url: url.to_owned(), timeout, authorization: None })
     }
 
     pub(super) fn with_token(self, token: Option<&Token>) -> Result<Self, Failure> {
@@ -260,7 +258,7 @@ impl Link {
 
     /// Asks for hosts. When the call changes nothing there, a connection that fails is tried once more.
     pub(super) async fn ask(&self, body: Bytes, changes_nothing: bool) -> Result<Vec<HostName>, Failure> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let sending = timeout_at(deadline, self.send(&body, changes_nothing));
         let answer = sending.await.unwrap_or_else(|_| Err(Failure::Send(self.no_answer("no answer"))))?;
         if answer.status() == StatusCode::OK {
@@ -302,18 +300,18 @@ impl Link {
     }
 
     fn no_answer(&self, what: &str) -> String {
-        format!("{what} within {} s; check that the scheduler at schedulerURL is well", self.patience.as_secs_f32())
+        format!("{what} within {} s; check that the scheduler at schedulerURL is well", self.timeout.as_secs_f32())
     }
 }
 
-/// Nothing was answered, for a reason that may be gone at the next try: not a redirect that leads nowhere.
+/// There was no response, for a reason that may be gone at the next attempt, unlike a wrong redirect.
 fn is_of_the_connection(error: &reqwest::Error) -> bool {
     error.is_connect() || error.is_request() && !error.is_timeout()
 }
 
 async fn refused(mut answer: Response, deadline: Instant) -> Failure {
     let (code, mut body) = (answer.status().as_u16(), Vec::new());
-    let read = timeout_at(deadline, web::first_bytes(&mut answer, TOLD, &mut body)).await;
+    let read = timeout_at(deadline, web::first_bytes(&mut answer, MAX_ERROR_BYTES, &mut body)).await;
     let readable = matches!(read, Ok(Ok(_)));
     // The texts of servers end with a line break, and this one goes on in a condition.
     Failure::Status { code, body: readable.then(|| String::from_utf8_lossy(&body).trim_end().to_owned()) }
@@ -326,8 +324,8 @@ mod tests {
     #[test]
     fn only_changes_are_news() {
         let health = Health::default();
-        let told = [health.answered(), health.failed(), health.failed(), health.answered(), health.answered()];
-        assert_eq!(told, [false, true, false, true, false]);
+        let reported = [health.answered(), health.failed(), health.failed(), health.answered(), health.answered()];
+        assert_eq!(reported, [false, true, false, true, false]);
         assert!(health.failed());
     }
 }

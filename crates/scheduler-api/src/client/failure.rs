@@ -1,5 +1,4 @@
-//! What can go wrong with a call, and what it means to the caller. It decides which answers of a server are the same
-//! errors as those of the scheduler in this process.
+//! The errors of a call, and their meaning for the caller.
 
 use berth_scheduler::{Options, Request, SchedulerError};
 use thiserror::Error;
@@ -26,23 +25,22 @@ pub(super) enum Failure {
 impl Failure {
     /// The error of the scheduler in this process that the server has met, if it is one that a caller can mend.
     pub(super) fn into_error(self, request: &Request) -> SchedulerError {
-        let said = match &self {
+        let reported = match &self {
             Self::Status { body: Some(body), .. } => body.as_str(),
             _ => "",
         };
-        let known = mendable(request).find(|error| said.ends_with(&error.to_string()));
+        let known = mendable(request).find(|error| reported.ends_with(&error.to_string()));
         known.unwrap_or_else(|| SchedulerError::External(self.to_string()))
     }
 }
 
-/// The errors that are due to what was asked. Servers name them in the same words, with different codes.
+/// The errors that are caused by the request. Servers use the same texts for them, with different codes.
 fn mendable(request: &Request) -> impl Iterator<Item = SchedulerError> {
     let pipeline = request.pipeline_name().ok().map(|name| SchedulerError::Pipeline(name.to_owned()));
     let inference = ["hypervisor", "flavor"].map(SchedulerError::Inference);
     pipeline.into_iter().chain(inference).chain(contradictions())
 }
 
-/// Every contradiction that options can have.
 fn contradictions() -> impl Iterator<Item = SchedulerError> {
     let one = Options { read_only: true, ..Options::default() };
     let two = Options { skip_history: true, ..one.clone() };
@@ -64,15 +62,15 @@ mod tests {
 
     #[test]
     fn errors_that_a_caller_can_mend_are_the_same_as_in_this_process() {
-        let said = |cause: &str| format!("failed to process scheduling decision: {cause}");
+        let reported = |cause: &str| format!("failed to process scheduling decision: {cause}");
         let options = |text| Options { read_only: true, skip_history: text, ..Options::default() }.validate();
         for (code, body, expected) in [
-            (404, said("pipeline not found or not ready: \"nope\""), SchedulerError::Pipeline("nope".to_owned())),
-            (500, said("pipeline not found or not ready: \"nope\""), SchedulerError::Pipeline("nope".to_owned())),
-            (422, said("read-only runs cannot create inflight reservations"), options(true).unwrap_err()),
+            (404, reported("pipeline not found or not ready: \"nope\""), SchedulerError::Pipeline("nope".to_owned())),
+            (500, reported("pipeline not found or not ready: \"nope\""), SchedulerError::Pipeline("nope".to_owned())),
+            (422, reported("read-only runs cannot create inflight reservations"), options(true).unwrap_err()),
             (
                 422,
-                said("read-only runs must not write scheduling history: set SkipHistory=true"),
+                reported("read-only runs must not write scheduling history: set SkipHistory=true"),
                 options(false).unwrap_err(),
             ),
             (400, "failed to determine flavor type from request data".to_owned(), SchedulerError::Inference("flavor")),
@@ -82,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_are_told_as_they_came() {
+    fn other_errors_are_reported_as_they_came() {
         for (code, body, text) in [
             (404, Some("no such path"), "external scheduler returned status 404: no such path"),
             (500, Some("boom"), "external scheduler returned status 500: boom"),

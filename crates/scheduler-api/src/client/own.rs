@@ -1,5 +1,5 @@
-//! Whether a configured URL means this process itself: the reference's chart lets the process call itself, where we ask
-//! the scheduler in this process.
+//! Whether a configured URL is an address of this process: with the reference's chart the process calls itself, and
+//! Berth then uses the scheduler in this process.
 
 use reqwest::Url;
 
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn u46_a_loopback_url_at_our_own_port_with_our_path_is_our_own() {
+    fn a_loopback_url_at_our_own_port_with_our_path_is_our_own() {
         for own in [
             "http://localhost:8080/scheduler/nova/external",
             "http://LOCALHOST:8080/scheduler/nova/external",
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn u46_anything_else_is_another_scheduler() {
+    fn anything_else_is_another_scheduler() {
         for other in [
             "http://cortex-nova-scheduler:8080/scheduler/nova/external",
             "http://10.0.0.7:8080/scheduler/nova/external",

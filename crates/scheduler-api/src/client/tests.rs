@@ -1,4 +1,4 @@
-//! The client against servers that answer as they are told.
+//! The client against scripted servers.
 
 mod answers;
 mod slots;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use berth_core::flavor::Flavor;
 use berth_core::host::Host;
 use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey};
-use berth_scheduler::{BuiltIn, Options, Rank, Request, Scheduler, SchedulerError, Settings, SlotRequest};
+use berth_scheduler::{BuiltIn, Options, Request, Scheduler, SchedulerError, Settings, SlotRequest, WaitingRank};
 
 use super::External;
 use crate::tests::stub::{Reply, Stub};
 
-/// Long enough for every answer that is to come.
+/// Long enough for every expected answer.
 const LONG: Duration = Duration::from_secs(30);
-/// For answers that are not to come.
+/// For answers that must not come.
 const SHORT: Duration = Duration::from_millis(200);
 
 fn gib(cpu: i64, gib: i64) -> Resources {
@@ -36,7 +36,6 @@ fn host(name: &str) -> Host {
     }
 }
 
-/// A view with these hosts.
 fn view(hosts: &[&str]) -> Arc<BuiltIn> {
     let view = BuiltIn::new(Settings::default(), Box::new(|_| {}));
     for name in hosts {
@@ -51,11 +50,10 @@ fn flavor() -> Flavor {
     Flavor { name: "amber_l".into(), vcpus: 10, memory_mib: 30720, extra_specs }
 }
 
-/// The slot of document 22 section 3.6.
 fn slot() -> SlotRequest {
     SlotRequest {
         key: SlotKey::new(ClusterName::home(), "commitment-3b1e-0"),
-        rank: Rank { created_unix: 1, commitment: "3b1e".into(), number: 0 },
+        rank: WaitingRank { created_unix: 1, commitment: "3b1e".into(), number: 0 },
         project: "7d3f0c".into(),
         zone: "az-west-2".into(),
         flavor: flavor(),
@@ -73,13 +71,13 @@ fn question() -> Request {
 }
 
 fn external(stub: &Stub, view: Arc<BuiltIn>) -> External {
-    External::patient(&stub.url(), Some("berth/1.0"), view, LONG).unwrap()
+    External::with_timeout(&stub.url(), Some("berth/1.0"), view, LONG).unwrap()
 }
 
-/// What a probe gets from a server that answers like this.
-async fn probe(patience: Duration, replies: impl IntoIterator<Item = Reply>) -> (Result<Vec<HostName>, String>, Stub) {
+/// The result of a probe of a server with these replies.
+async fn probe(timeout: Duration, replies: impl IntoIterator<Item = Reply>) -> (Result<Vec<HostName>, String>, Stub) {
     let stub = Stub::start(replies).await;
-    let scheduler = External::patient(&stub.url(), None, view(&["a"]), patience).unwrap();
+    let scheduler = External::with_timeout(&stub.url(), None, view(&["a"]), timeout).unwrap();
     let answer = scheduler.probe(&question()).await;
     (answer.map_err(|error| text(&error)), stub)
 }

@@ -1,4 +1,4 @@
-//! Forwarding to leaders that answer as they are told.
+//! Forwarding to scripted leaders.
 
 use super::*;
 use crate::tests::stub::{Reply, Stub};
@@ -26,7 +26,6 @@ async fn to(leader: &str, left: Duration) -> (StatusCode, HeaderMap, String) {
     (parts.status, parts.headers, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// What is answered without the leader.
 async fn unheard(leader: &str, left: Duration) -> String {
     let (status, headers, body) = to(leader, left).await;
     assert_eq!((status, &headers[RETRY_AFTER], body.lines().count()), (StatusCode::SERVICE_UNAVAILABLE, &TRY_AGAIN, 1));
@@ -34,7 +33,7 @@ async fn unheard(leader: &str, left: Duration) -> String {
 }
 
 #[tokio::test]
-async fn u2_the_leader_gets_the_body_the_name_of_the_request_the_token_and_what_is_left() {
+async fn the_leader_gets_the_body_the_name_of_the_request_the_token_and_what_is_left() {
     let leader = Stub::start([Reply::http(200, "", "{}")]).await;
     to(&leader.base(), LONG).await;
     let [asked] = leader.asked().try_into().unwrap();
@@ -79,11 +78,11 @@ async fn every_answer_of_the_leader_is_passed_through() {
 
 #[tokio::test]
 async fn a_leader_that_cannot_be_reached_is_503() {
-    let text = unheard(&Stub::nobody().await, LONG).await;
+    let text = unheard(&Stub::closed_port().await, LONG).await;
     assert!(text.starts_with("the leader cannot be reached: ") && text.contains("refused"), "{text}");
-    for nonsense in ["", "nonsense", "http://", "ftp://10.0.0.7:8080"] {
-        let text = unheard(nonsense, LONG).await;
-        assert!(text.starts_with("the leader cannot be reached: "), "{nonsense}: {text}");
+    for invalid_amount in ["", "nonsense", "http://", "ftp://10.0.0.7:8080"] {
+        let text = unheard(invalid_amount, LONG).await;
+        assert!(text.starts_with("the leader cannot be reached: "), "{invalid_amount}: {text}");
     }
 }
 

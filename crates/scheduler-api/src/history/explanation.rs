@@ -1,5 +1,5 @@
-//! A decision in words. Which hosts each filter removed and what the weighers gave is in the answer only if it was
-//! asked for; without it there are the numbers of hosts.
+//! Renders a decision as text. The response has the hosts that each filter removed and the weights only if the request
+//! asked for them; otherwise the text has only numbers of hosts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,12 +7,11 @@ use std::fmt::Write;
 use berth_core::HostName;
 use berth_scheduler::{Answer, Contribution, Explanation, HostExplanation, Outcome};
 
-/// So many hosts are named.
 const NAMED: usize = 10;
-/// For so many hosts it is told what put them before the next one.
+/// The number of hosts for which the explanation compares the weights with the next host.
 const COMPARED: usize = 3;
 
-/// Why the hosts of the answer are what they are.
+/// Explains the hosts of the response.
 pub fn explanation(answer: &Answer) -> String {
     let removed = &answer.decision.removed;
     let mut paragraphs = vec![format!("Started with {} host(s).", removed.hosts)];
@@ -59,7 +58,7 @@ fn named(mut hosts: Vec<&HostName>, count: usize) -> String {
     if more == 0 { names } else { format!("{names} (and {more} more)") }
 }
 
-/// What speaks most for and most against each of the first hosts, compared with the next one.
+/// The weigher that favours each of the first hosts most over the next one, and the weigher that opposes it most.
 fn weighed(explanation: &Explanation) -> String {
     let ranked: Vec<_> = explanation.hosts.iter().filter_map(Ranked::of).collect();
     let pairs = ranked.windows(2).take(COMPARED);

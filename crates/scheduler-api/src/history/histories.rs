@@ -1,5 +1,4 @@
-//! Writes Histories, and events instead of them where the kind is not installed. It decides how long is tried and what is
-//! dropped: a queue of its own, one decision at a time, deadlines, and losses that are counted.
+//! Writes Histories, and events instead of them where the kind is not installed.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -21,13 +20,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
-use super::{Decided, Verdict, decided, new, next};
+use super::{HistoryDecision, RunResult, decided, new, next};
 use crate::Outcome;
-use crate::lane::{self, Lane};
+use crate::bounded_queue::{self, BoundedQueue};
 
 /// Decisions that may wait to be written.
 const QUEUE: usize = 1024;
-/// How often an object is read anew because somebody else has written it.
+/// How often an object is read again because another client has written it.
 const ATTEMPTS: usize = 3;
 /// For so long a kind that was not installed is taken for not installed.
 const NOT_INSTALLED: Duration = Duration::from_secs(60);
@@ -36,18 +35,17 @@ const HISTORIES: Metric = Metric {
     name: "berth_histories_total",
     kind: Kind::Counter,
     labels: &["outcome"],
-    help: "Decisions to be remembered, by outcome: written, not_installed (the kind History is missing), no_name (the id \
+    help: "Decisions to be remembered, by outcome: written, mark_absent (the kind History is missing), no_name (the id \
            of the workload cannot be part of a name), queue_full or failed.",
 };
 
-/// What is counted about histories.
+/// The metrics of histories.
 #[derive(Clone, Debug)]
 pub struct HistoryMetrics {
     histories: IntCounterVec,
 }
 
 impl HistoryMetrics {
-    /// Registers the counter.
     pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
         Ok(Self { histories: metrics.counter(&HISTORIES)? })
     }
@@ -57,31 +55,27 @@ impl HistoryMetrics {
     }
 }
 
-/// What is needed to write histories.
+/// The dependencies for writing histories.
 pub struct HistoryParts {
     /// Writes Histories while the process leads. Nothing is kept in its store, which need not be fed.
     pub writer: Writer<History>,
     /// Which cluster the History of a zone belongs to.
     pub routes: Routes,
-    /// Reservations, for events.
     pub reservations: Store<Reservation>,
-    /// Tells people.
     pub events: Events,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// What is counted.
     pub metrics: HistoryMetrics,
 }
 
 /// Takes note of decisions. Clones share the queue.
 #[derive(Clone, Debug)]
 pub struct Histories {
-    lane: Lane<Outcome>,
+    queue: BoundedQueue<Outcome>,
     metrics: HistoryMetrics,
 }
 
 impl Histories {
-    /// What it reads and writes. Histories are read one at a time, so they are neither listed nor watched.
+    /// The rights for histories. Histories are read one at a time, so they are neither listed nor watched.
     pub fn rights() -> Vec<Right> {
         vec![
             Right::kind::<History>(&[Verb::Get, Verb::Create])
@@ -95,14 +89,14 @@ impl Histories {
 
     /// The place to leave decisions at, and the work behind it, which runs until `stop`.
     pub fn new(parts: HistoryParts, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
-        let (lane, waiting) = Lane::new(QUEUE);
+        let (queue, waiting) = BoundedQueue::new(QUEUE);
         let metrics = parts.metrics.clone();
-        let scribe = Arc::new(Scribe { parts, missing: FirstSeen::default() });
-        let work = lane::work(waiting, 1, stop, move |outcome: Outcome| {
+        let scribe = Arc::new(HistoryWriter { parts, missing: FirstSeen::default() });
+        let work = bounded_queue::work(waiting, 1, stop, move |outcome: Outcome| {
             let scribe = scribe.clone();
             async move { scribe.take(&outcome).await }
         });
-        (Self { lane, metrics }, work)
+        (Self { queue, metrics }, work)
     }
 
     /// Whether a decision about the request is to be remembered.
@@ -115,7 +109,7 @@ impl Histories {
         if !self.remembers(&outcome.request) {
             return;
         }
-        if self.lane.put(outcome.clone()).is_err() {
+        if self.queue.put(outcome.clone()).is_err() {
             self.metrics.count("queue_full");
         }
     }
@@ -123,20 +117,20 @@ impl Histories {
 
 /// Why a History was not written.
 #[derive(Debug, thiserror::Error)]
-enum Unwritten {
+enum HistoryError {
     #[error("others write it all the time")]
     Contended,
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-struct Scribe {
+struct HistoryWriter {
     parts: HistoryParts,
     /// The clusters that did not know the kind, and until when that is believed.
     missing: FirstSeen<ClusterName>,
 }
 
-impl Scribe {
+impl HistoryWriter {
     async fn take(&self, outcome: &Outcome) {
         let Some(decided) = decided(outcome) else { return };
         let booking = outcome.result.as_ref().ok().and_then(|answer| answer.booking.as_ref());
@@ -144,9 +138,9 @@ impl Scribe {
         self.parts.metrics.count(result);
     }
 
-    async fn remember(&self, decided: &Decided, booking: Option<&Booking>) -> &'static str {
+    async fn remember(&self, decided: &HistoryDecision, booking: Option<&Booking>) -> &'static str {
         let Some(name) = names::history(&decided.resource) else {
-            debug!(resource = decided.resource, "no history: the id cannot be part of the name of an object");
+            debug!(resource = decided.resource, "no history: the id is not a valid object name");
             return "no_name";
         };
         let key = match self.key(&name, decided) {
@@ -157,7 +151,7 @@ impl Scribe {
             }
         };
         if self.is_missing(&key.cluster) {
-            self.tell_slot(decided, booking);
+            self.log_slot(decided, booking);
             return "not_installed";
         }
         match self.write(&key, decided).await {
@@ -166,9 +160,9 @@ impl Scribe {
                 self.parts.events.publish(&key.cluster, &history.object_ref(&()), event(decided, &decided.explanation));
                 "written"
             }
-            Err(Unwritten::Write(WriteError::NotServed { .. })) => {
-                self.not_installed(&key.cluster);
-                self.tell_slot(decided, booking);
+            Err(HistoryError::Write(WriteError::NotServed { .. })) => {
+                self.mark_absent(&key.cluster);
+                self.log_slot(decided, booking);
                 "not_installed"
             }
             Err(error) => {
@@ -178,14 +172,14 @@ impl Scribe {
         }
     }
 
-    fn key(&self, name: &str, decided: &Decided) -> Result<ObjectKey, RouteError> {
+    fn key(&self, name: &str, decided: &HistoryDecision) -> Result<ObjectKey, RouteError> {
         let cluster = self.parts.routes.target::<History>(Some(&decided.zone))?;
         Ok(ObjectKey::new(cluster, name))
     }
 
     /// Reads the object, or creates it, and replaces its status.
-    async fn write(&self, key: &ObjectKey, decided: &Decided) -> Result<Arc<History>, Unwritten> {
-        let writer = self.parts.writer.apart();
+    async fn write(&self, key: &ObjectKey, decided: &HistoryDecision) -> Result<Arc<History>, HistoryError> {
+        let writer = self.parts.writer.without_limiter();
         for _ in 0..ATTEMPTS {
             writer.settle(key).await?;
             let found = match writer.store().get(key) {
@@ -205,20 +199,20 @@ impl Scribe {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Unwritten::Contended)
+        Err(HistoryError::Contended)
     }
 
     fn is_missing(&self, cluster: &ClusterName) -> bool {
         self.missing.held_for(cluster, Instant::now()).is_some_and(|since| since < NOT_INSTALLED)
     }
 
-    fn not_installed(&self, cluster: &ClusterName) {
+    fn mark_absent(&self, cluster: &ClusterName) {
         if !self.missing.restart(cluster, Instant::now()) {
-            info!(%cluster, "the kind History is not installed: decisions about VMs are told as events on slots only");
+            info!(%cluster, "kind History not installed; decisions about VMs are reported as events of slots only");
         }
     }
 
-    fn tell_slot(&self, decided: &Decided, booking: Option<&Booking>) {
+    fn log_slot(&self, decided: &HistoryDecision, booking: Option<&Booking>) {
         let Some(booking) = booking else { return };
         let (vm, slot) = (&booking.vm, &booking.slot);
         let key = ObjectKey::new(slot.cluster.clone(), slot.name.as_str());
@@ -228,10 +222,10 @@ impl Scribe {
     }
 }
 
-fn event(decided: &Decided, note: &str) -> Event {
+fn event(decided: &HistoryDecision, note: &str) -> Event {
     let (kind, reason, action) = match decided.verdict {
-        Verdict::Selected(_) => (EventKind::Normal, texts::SCHEDULING_SUCCEEDED, texts::SCHEDULED),
-        Verdict::NoHost | Verdict::Failed(_) => {
+        RunResult::Selected(_) => (EventKind::Normal, texts::SCHEDULING_SUCCEEDED, texts::SCHEDULED),
+        RunResult::NoHost | RunResult::Failed(_) => {
             (EventKind::Warning, texts::SCHEDULING_FAILED, texts::FAILED_SCHEDULING)
         }
     };

@@ -5,15 +5,14 @@ use berth_crds::history::{CurrentDecision, FormerDecision};
 use berth_crds::{History, HistorySpec, HistoryStatus, ObjectReference, labels};
 use jiff::Timestamp;
 
-use super::{Decided, Verdict};
+use super::{HistoryDecision, RunResult};
 
-/// So many former decisions are kept.
 const KEPT: usize = 10;
-/// So many hosts of each decision are kept.
+/// The number of hosts that are kept of each decision.
 const HOSTS: usize = 3;
 
 /// The object of a workload that has none yet.
-pub fn new(name: &str, decided: &Decided) -> History {
+pub fn new(name: &str, decided: &HistoryDecision) -> History {
     let zone = Some(decided.zone.clone()).filter(|zone| !zone.is_empty());
     let spec = HistorySpec {
         scheduling_domain: labels::NOVA.to_owned(),
@@ -23,8 +22,7 @@ pub fn new(name: &str, decided: &Decided) -> History {
     History::new(name, spec)
 }
 
-/// The status of `object` after this decision.
-pub fn next(object: &History, decided: &Decided, now: Timestamp) -> HistoryStatus {
+pub fn next(object: &History, decided: &HistoryDecision, now: Timestamp) -> HistoryStatus {
     let mut status = object.status.clone().unwrap_or_default();
     let last = status.current.take().filter(|current| current.timestamp.is_some());
     status.history.extend(last.map(former));
@@ -37,10 +35,10 @@ pub fn next(object: &History, decided: &Decided, now: Timestamp) -> HistoryStatu
     status
 }
 
-fn current(decided: &Decided, now: Timestamp) -> CurrentDecision {
+fn current(decided: &HistoryDecision, now: Timestamp) -> CurrentDecision {
     let target = match &decided.verdict {
-        Verdict::Selected(host) => Some(host.to_string()),
-        Verdict::NoHost | Verdict::Failed(_) => None,
+        RunResult::Selected(host) => Some(host.to_string()),
+        RunResult::NoHost | RunResult::Failed(_) => None,
     };
     CurrentDecision {
         timestamp: Some(whole_seconds(now)),
@@ -53,11 +51,11 @@ fn current(decided: &Decided, now: Timestamp) -> CurrentDecision {
     }
 }
 
-fn ready(verdict: &Verdict) -> (Status, &'static str, String) {
+fn ready(verdict: &RunResult) -> (Status, &'static str, String) {
     match verdict {
-        Verdict::Selected(_) => (Status::True, texts::SCHEDULING_SUCCEEDED, texts::SUCCEEDED.to_owned()),
-        Verdict::NoHost => (Status::False, texts::NO_HOST_FOUND, texts::NO_HOST.to_owned()),
-        Verdict::Failed(error) => (Status::False, texts::PIPELINE_RUN_FAILED, format!("{}{error}", texts::FAILED)),
+        RunResult::Selected(_) => (Status::True, texts::SCHEDULING_SUCCEEDED, texts::SUCCEEDED.to_owned()),
+        RunResult::NoHost => (Status::False, texts::NO_HOST_FOUND, texts::NO_HOST.to_owned()),
+        RunResult::Failed(error) => (Status::False, texts::PIPELINE_RUN_FAILED, format!("{}{error}", texts::FAILED)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a History says after a decision.
+//! The content of a History after a decision.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use berth_scheduler::{
     Shortage,
 };
 
-use super::{Decided, Verdict, decided, explanation, new, next};
+use super::{HistoryDecision, RunResult, decided, explanation, new, next};
 use crate::Outcome;
 
 const ZONE: FilterName = FilterName { step: "filter_correct_az", short: "zone" };
@@ -21,7 +21,7 @@ fn names(names: &[&str]) -> Vec<HostName> {
     names.iter().map(|name| (*name).into()).collect()
 }
 
-/// An answer of a run over so many hosts.
+/// An answer of a run over this many hosts.
 fn answer(hosts: &[&str], all: usize, removed: &[(FilterName, usize)]) -> Answer {
     let removed = Shortage { hosts: all, removed: removed.to_vec(), unreadable: Vec::new() };
     let decision = Decision { hosts: names(hosts), removed, ..Decision::default() };
@@ -55,7 +55,7 @@ fn outcome(result: Result<Answer, SchedulerError>) -> Outcome {
 }
 
 #[test]
-fn document_60_section_3_9_the_explanation_names_what_each_filter_removed() {
+fn the_explanation_names_what_each_filter_removed() {
     let mut hosts: Vec<_> = (1..=12).rev().map(|number| removed(&format!("z{number:02}"), ZONE)).collect();
     hosts.splice(0..0, [ranked("b", &[]), ranked("a", &[]), removed("c", CAPACITY)]);
     let answer = explained(answer(&["b", "a"], 15, &[(ZONE, 12), (CAPACITY, 1)]), hosts);
@@ -90,7 +90,7 @@ fn without_names_the_explanation_has_numbers() {
 }
 
 #[test]
-fn document_60_section_14_b20_the_largest_contributions_against_the_next_host() {
+fn the_largest_contributions_against_the_next_host() {
     let hosts = vec![
         ranked("a", &[("one", 0.5), ("two", -0.3), ("three", 0.1)]),
         ranked("b", &[("one", 0.1), ("two", 0.1)]),
@@ -108,23 +108,19 @@ fn document_60_section_14_b20_the_largest_contributions_against_the_next_host() 
 }
 
 #[test]
-fn document_60_section_3_9_which_runs_are_remembered() {
+fn which_runs_are_remembered() {
     let of = |error| decided(&outcome(Err(error)));
     assert_eq!(of(SchedulerError::Pipeline("p".to_owned())), None);
     assert_eq!(of(SchedulerError::Inference("flavor")), None);
     assert_eq!(of(SchedulerError::NoHypervisorType("{}".to_owned())), None);
-    let step = SchedulerError::Step { step: "filter_has_enough_capacity", reason: berth_scheduler::StepFault::NoVcpus };
+    let step = SchedulerError::Step { step: "filter_has_enough_capacity", reason: berth_scheduler::StepError::NoVcpus };
     let text = "filter_has_enough_capacity failed: flavor has 0 vcpus";
     let failed = of(step.clone()).unwrap();
-    assert_eq!(failed.verdict, Verdict::Failed(text.to_owned()));
+    assert_eq!(failed.verdict, RunResult::Failed(text.to_owned()));
     assert_eq!(failed.explanation, format!("Pipeline run failed: {text}."));
     let mut empty = answer(&[], 3, &[(CAPACITY, 3)]);
     empty.decision.failed = Some(step);
-    assert_eq!(
-        decided(&outcome(Ok(empty))),
-        Some(failed),
-        "document 60 section 14 B2: a filter that failed, for Nova no host"
-    );
+    assert_eq!(decided(&outcome(Ok(empty))), Some(failed), "a filter that failed, for Nova no host");
 
     let mut skipped = outcome(Ok(answer(&["a"], 1, &[])));
     assert_eq!(decided(&skipped).unwrap().intent, "Unknown");
@@ -132,13 +128,13 @@ fn document_60_section_3_9_which_runs_are_remembered() {
     assert_eq!(decided(&skipped), None);
 }
 
-fn remembered(mut history: History, decided: &Decided, second: i64) -> History {
+fn remembered(mut history: History, decided: &HistoryDecision, second: i64) -> History {
     history.status = Some(next(&history, decided, at(second)));
     history
 }
 
 #[test]
-fn document_60_section_3_9_ten_former_decisions_and_three_hosts_are_kept() {
+fn ten_former_decisions_and_three_hosts_are_kept() {
     let placed = decided(&outcome(Ok(answer(&["a", "b", "c", "d"], 4, &[])))).unwrap();
     let mut history = new("nova-vm", &placed);
     assert_eq!(history.spec.availability_zone.as_deref(), Some("az-a"));
@@ -164,7 +160,7 @@ fn document_60_section_3_9_ten_former_decisions_and_three_hosts_are_kept() {
     assert_eq!(ready.message, "pipeline completed but no suitable host was found");
     let current = status.current.unwrap();
     assert!(!current.successful && current.target_host.is_none() && current.ordered_hosts.is_empty());
-    let failed = Decided { verdict: Verdict::Failed("x".to_owned()), ..none };
+    let failed = HistoryDecision { verdict: RunResult::Failed("x".to_owned()), ..none };
     let status = next(&History::default(), &failed, at(0));
     let ready = conditions::ready(&status.conditions).unwrap();
     assert_eq!((ready.reason.as_str(), ready.message.as_str()), ("PipelineRunFailed", "pipeline run failed: x"));

@@ -1,4 +1,4 @@
-//! What is counted about one run: its hosts, its time, its steps.
+//! The metrics of one run: its hosts, its time, its steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use parking_lot::Mutex;
 use prometheus::{HistogramVec, IntCounterVec};
 
-/// `cortex_filter_weigher_pipeline_step_weight_modification`.
 const STEP_WEIGHTS: Metric = Metric {
     name: "cortex_filter_weigher_pipeline_step_weight_modification",
     kind: Kind::Gauge,
@@ -24,12 +23,12 @@ pub(super) const SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const PLACES: [&str; 5] = ["0", "1", "2", "3", "4"];
 
 declare_metrics! {
-    /// What is counted about each run.
+    /// The metrics of each run.
     pub(super) struct RunSeries {
         runs: IntCounterVec["pipeline"], "cortex_filter_weigher_pipeline_requests_total",
             "Runs of a pipeline over HTTP that produced a result.";
         hosts_in: HistogramVec["pipeline"] in &counts(), "cortex_filter_weigher_pipeline_host_number_in",
-            "Hosts that a run looked at.";
+            "Candidates of a run.";
         hosts_out: HistogramVec["pipeline"] in &counts(), "cortex_filter_weigher_pipeline_host_number_out",
             "Hosts that were answered.";
         duration: HistogramVec["pipeline"] in &SECONDS, "cortex_filter_weigher_pipeline_run_duration_seconds",
@@ -60,7 +59,7 @@ impl RunMetrics {
     pub(super) fn register(metrics: &Metrics, scheduler: &Arc<BuiltIn>) -> Result<Self, MetricsError> {
         let weights = Arc::new(Weights::default());
         let (shown, fleet) = (weights.clone(), scheduler.clone());
-        metrics.computed(&STEP_WEIGHTS, move || shown.series(|host| fleet.room(host).is_some()))?;
+        metrics.computed(&STEP_WEIGHTS, move || shown.series(|host| fleet.free_capacity(host).is_some()))?;
         let series = RunSeries::register(metrics)?;
         Ok(Self { scheduler: scheduler.clone(), series, labels: EventLabels::default(), weights })
     }
@@ -73,7 +72,7 @@ impl RunMetrics {
         self.series.duration.with_label_values(&[pipeline]).observe(took.as_secs_f64());
         decision.steps.iter().for_each(|step| self.step(pipeline, step));
         decision.events.iter().for_each(|event| self.event(pipeline, event));
-        self.weights.add(pipeline, &decision.steps, |host| self.scheduler.room(host).is_some());
+        self.weights.add(pipeline, &decision.steps, |host| self.scheduler.free_capacity(host).is_some());
     }
 
     fn step(&self, pipeline: &str, step: &StepTrace) {
@@ -104,7 +103,7 @@ fn counts() -> Vec<f64> {
     exponential(1.0, 1000.0, 10)
 }
 
-/// So many buckets from the first to the last, each the same number of times the one before.
+/// Exponential buckets from the first to the last value.
 pub(super) fn exponential(first: f64, last: f64, buckets: u8) -> Vec<f64> {
     let steps = f64::from(buckets - 1);
     (0..buckets).map(|place| first * (last / first).powf(f64::from(place) / steps)).collect()
@@ -116,10 +115,9 @@ fn origins() -> Vec<f64> {
     ones.chain(tens).chain(fifties).map(f64::from).collect()
 }
 
-// The labels of step events. It decides which of an event's labels are kept, and bounds those whose values come from
-// objects that anybody may have written.
+// The labels of step events. Bounds the labels whose values come from objects of other writers.
 
-/// Types of hypervisors that are told apart.
+/// The bound of the distinct types of hypervisors.
 const MOST_TYPES: usize = 32;
 const LONGEST: usize = 64;
 
@@ -154,7 +152,7 @@ impl EventLabels {
 }
 
 // The running sums of what weighers gave each host. Thousands of numbers for each run: they are added up in a table of
-// our own, and become series only when somebody looks.
+// our own, and become series only when they are read.
 
 /// The table.
 #[derive(Debug, Default)]
@@ -171,12 +169,12 @@ struct Table {
 }
 
 impl Weights {
-    /// Adds what the weighers of a run said about hosts that exist.
+    /// Adds the values of the weighers of a run for existing hosts.
     pub(super) fn add(&self, pipeline: &str, steps: &[StepTrace], exists: impl Fn(&HostName) -> bool) {
         let mut table = self.table.lock();
         let mut last: Option<(&StepTrace, Vec<Option<usize>>)> = None;
         for step in steps.iter().filter(|step| !step.activations.is_empty()) {
-            // Mostly all weighers of a run see the same hosts in the same order: they are looked up once.
+            // Mostly all weighers of a run see the same hosts in the same order: they are read again once.
             let places = match last.take() {
                 Some((before, places)) if same_hosts(before, step) => places,
                 _ => step.activations.iter().map(|(host, _)| table.place(host, &exists)).collect(),

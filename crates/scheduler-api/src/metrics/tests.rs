@@ -1,4 +1,4 @@
-//! Tests of what is counted about runs, with the numbers of document 60 section 11.
+//! Tests of the metrics of runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn shows(metrics: &Metrics, lines: &[&str]) {
 }
 
 #[test]
-fn document_60_section_11_a_run_and_its_steps() {
+fn run_and_its_steps() {
     let (_scheduler, metrics, counted) = setting();
     let steps = vec![filter(), weigher(&[("a", 0.5), ("b", -0.25), ("c", 0.0)])];
     counted.ran("p", &answer(steps, Vec::new()), Duration::from_millis(20));
@@ -88,7 +88,7 @@ fn document_60_section_11_a_run_and_its_steps() {
 }
 
 #[test]
-fn document_60_section_11_sums_of_weights_are_of_hosts_that_exist() {
+fn sums_of_weights_are_of_hosts_that_exist() {
     let (scheduler, metrics, counted) = setting();
     let run = |activations: &[(&str, f64)]| {
         let steps = vec![filter(), weigher(activations), StepTrace { step: "other", ..weigher(activations) }];
@@ -116,7 +116,7 @@ fn document_60_section_11_sums_of_weights_are_of_hosts_that_exist() {
 }
 
 #[test]
-fn document_60_section_11_events_have_both_labels_and_few_values() {
+fn events_have_both_labels_and_few_values() {
     let (_scheduler, metrics, counted) = setting();
     let event = |label| StepEvent { step: "s", event: "e", label };
     let mut events =
@@ -134,7 +134,7 @@ fn document_60_section_11_events_have_both_labels_and_few_values() {
 }
 
 #[test]
-fn document_60_sections_10_1_and_10_2_what_commitments_do_for_vms() {
+fn what_commitments_do_for_vms() {
     use berth_scheduler::{Commitments, Coverage, Guest, Options, Request};
 
     let (_scheduler, metrics, counted) = setting();
@@ -165,7 +165,7 @@ fn document_60_sections_10_1_and_10_2_what_commitments_do_for_vms() {
 }
 
 #[test]
-fn document_60_section_11_buckets() {
+fn durations_are_counted_in_exponential_buckets() {
     let buckets = exponential(1.0, 1000.0, 10);
     for (bucket, expected) in buckets.iter().zip([1.0, 2.154, 4.642, 10.0, 21.54, 46.42, 100.0, 215.4, 464.2, 1000.0]) {
         assert!((bucket / expected - 1.0).abs() < 1e-3, "{bucket} {expected}");

@@ -1,4 +1,4 @@
-//! A Pipeline object as the scheduler takes it. Nothing is judged here.
+//! A Pipeline object as the scheduler takes it. Nothing is checked here.
 
 use berth_crds::pipeline::{self, PipelineParameter, PipelineStep, PipelineWeigher};
 use berth_scheduler::{Param, PipelineSpec, StepSpec};

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use berth_scheduler::Pipelines;
 use berth_telemetry::config;
 
-use super::{Object, judge};
+use super::{PipelineObject, check_pipeline};
 
-/// What requests can name.
+/// The pipelines that requests can name.
 #[derive(Clone, Debug, Default)]
 pub struct InUse {
-    /// The pipelines.
     pub pipelines: Pipelines,
     /// Each pipeline that there is, usable or not, and whether it is usable.
     pub usable: BTreeMap<String, bool>,
@@ -18,14 +17,14 @@ pub struct InUse {
 
 /// The pipelines in use: those compiled in, those of objects, or both. The order of the objects does not matter: names are
 /// unique in a cluster.
-pub fn in_use<'o>(mode: config::Pipelines, objects: impl IntoIterator<Item = Object<'o>>) -> InUse {
+pub fn in_use<'o>(mode: config::Pipelines, objects: impl IntoIterator<Item = PipelineObject<'o>>) -> InUse {
     let mut pipelines = match mode {
         config::Pipelines::Crd => Pipelines::default(),
         config::Pipelines::BuiltIn | config::Pipelines::BuiltInAndCrd => Pipelines::shipped(),
     };
     let mut usable: BTreeMap<_, _> = pipelines.names().map(|name| (name.to_owned(), true)).collect();
     let objects = objects.into_iter().filter(|_| mode != config::Pipelines::BuiltIn);
-    for (name, (pipeline, report)) in objects.filter_map(|object| Some((object.name(), judge(object)?))) {
+    for (name, (pipeline, report)) in objects.filter_map(|object| Some((object.name(), check_pipeline(object)?))) {
         usable.insert(name.clone(), report.is_usable());
         match pipeline {
             Some(pipeline) => pipelines.insert(pipeline),

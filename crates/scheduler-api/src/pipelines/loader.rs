@@ -1,5 +1,5 @@
-//! Keeps the scheduler's pipelines as the Pipeline objects say, on every replica and with every change at once. A run in
-//! progress is not disturbed. The conditions are written by the leader, see `controller`.
+//! Updates the scheduler's pipelines from the Pipeline objects, on every replica and with every change. A run in
+//! progress is not affected. The leader writes the conditions, see `controller`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use parking_lot::Mutex;
 use tracing::{info, warn};
 
-use super::{InUse, Object, in_use};
+use super::{InUse, PipelineObject, in_use};
 
 const STATE: Metric = Metric {
     name: "cortex_pipeline_state",
@@ -32,8 +32,8 @@ pub struct PipelineLoader {
 }
 
 impl PipelineLoader {
-    /// Gives the scheduler the pipelines that are there already, and from now on every change. To be called before
-    /// anything is fed into `store`.
+    /// Passes the existing pipelines to the scheduler, and from now on every change. To be called before anything is
+    /// fed into `store`.
     pub fn new(store: &Store<Pipeline>, mode: config::Pipelines, scheduler: Arc<BuiltIn>) -> Self {
         let loader = Self { store: store.clone(), mode, scheduler, usable: Arc::default() };
         loader.load();
@@ -46,7 +46,6 @@ impl PipelineLoader {
         loader
     }
 
-    /// Whether Pipeline objects count at all.
     pub fn follows_objects(&self) -> bool {
         self.mode != config::Pipelines::BuiltIn
     }
@@ -60,7 +59,7 @@ impl PipelineLoader {
         }
     }
 
-    /// What is wrong with the pipelines at the moment, in a line for people: it stops only requests that need them.
+    /// The present problem of the pipelines, in a line for users: it stops only requests that need them.
     pub fn problem(&self) -> Option<String> {
         let usable = self.usable.lock();
         if self.mode == config::Pipelines::Crd && usable.is_empty() {
@@ -73,7 +72,6 @@ impl PipelineLoader {
         })
     }
 
-    /// Registers the gauge of all pipelines.
     pub fn register(&self, metrics: &Metrics) -> Result<(), MetricsError> {
         let usable = self.usable.clone();
         metrics.computed(&STATE, move || {
@@ -97,27 +95,28 @@ impl PipelineLoader {
 
     fn load(&self) {
         let home = ClusterName::home();
-        let (mut objects, mut malformed) = (self.store.all(), self.store.malformed());
-        malformed.retain(|object| object.key.cluster == home);
-        // Of a malformed object the store shows what it was before; that is not what people want any more.
-        objects.retain(|entry| entry.key.cluster == home && malformed.iter().all(|other| other.key != entry.key));
-        let readable = objects.iter().map(|entry| Object::Readable(&entry.object));
-        let InUse { pipelines, usable } = in_use(self.mode, readable.chain(malformed.iter().map(Object::Malformed)));
+        let (mut objects, mut invalid) = (self.store.all(), self.store.invalid_entries());
+        invalid.retain(|object| object.key.cluster == home);
+        // The store shows the last valid state of an invalid object, which is no longer what the user has configured.
+        objects.retain(|entry| entry.key.cluster == home && invalid.iter().all(|other| other.key != entry.key));
+        let readable = objects.iter().map(|entry| PipelineObject::Readable(&entry.object));
+        let InUse { pipelines, usable } =
+            in_use(self.mode, readable.chain(invalid.iter().map(PipelineObject::Invalid)));
         self.scheduler.set_pipelines(pipelines);
         let mut before = self.usable.lock();
-        tell(&before, &usable);
+        log_changes(&before, &usable);
         *before = usable;
     }
 }
 
-/// Says what cannot be used any more, and what can be used again.
-fn tell(before: &BTreeMap<String, bool>, now: &BTreeMap<String, bool>) {
+/// Logs pipelines that have become invalid or valid again.
+fn log_changes(before: &BTreeMap<String, bool>, now: &BTreeMap<String, bool>) {
     for (pipeline, usable) in now {
         match (before.get(pipeline), usable) {
             (None | Some(true), false) => {
-                warn!(pipeline, "the pipeline cannot be used, requests that name it fail; its conditions say why");
+                warn!(pipeline, "pipeline not usable, requests that name it fail; see its conditions");
             }
-            (Some(false), true) => info!(pipeline, "the pipeline can be used again"),
+            (Some(false), true) => info!(pipeline, "pipeline usable again"),
             _ => {}
         }
     }

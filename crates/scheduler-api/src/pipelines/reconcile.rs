@@ -3,20 +3,19 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Action, Change, Malformed, ObjectKey, Reconciler, Right, Verb, Watches, WriteError, Writer};
+use berth_cluster::{Action, Change, InvalidEntry, ObjectKey, Reconciler, Right, Verb, Watches, WriteError, Writer};
 use berth_core::ClusterName;
 use berth_crds::{Pipeline, PipelineStatus};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config;
 use serde_json::Value;
 
-use super::{Object, judge, status};
+use super::{PipelineObject, check_pipeline, status};
 
-/// What the controller works with.
+/// The dependencies of the controller.
 pub struct Context {
     /// Pipelines, read and written while the fence of the writer is open.
     pub pipelines: Writer<Pipeline>,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -40,7 +39,7 @@ impl Reconciler for PipelineController {
         vec![status.because("Whether a pipeline can be used. Pipelines belong to the deployment.")]
     }
 
-    /// Objects outside of the home cluster are nobody's.
+    /// Objects outside of the home cluster have no owner here.
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         let at_home =
             |change: &Change<Pipeline>| Some(change.key.clone()).filter(|key| key.cluster == ClusterName::home());
@@ -56,40 +55,44 @@ impl Reconciler for PipelineController {
         if store.in_doubt(&key) {
             self.context.pipelines.settle(&key).await?;
         }
-        if let Some(malformed) = store.malformed().into_iter().find(|malformed| malformed.key == key) {
-            self.say(&key, &shell(&malformed), Object::Malformed(&malformed)).await?;
+        if let Some(invalid) = store.invalid_entries().into_iter().find(|invalid| invalid.key == key) {
+            self.write_conditions(&key, &shell(&invalid), PipelineObject::Invalid(&invalid)).await?;
         } else if let Some(object) = store.get(&key) {
-            self.say(&key, &object, Object::Readable(&object)).await?;
+            self.write_conditions(&key, &object, PipelineObject::Readable(&object)).await?;
         }
         Ok(Action::AwaitChange)
     }
 }
 
 impl PipelineController {
-    /// A controller that has seen nothing yet.
     pub fn new(context: Context) -> Self {
         Self { context }
     }
 
-    async fn say(&self, key: &ObjectKey, old: &Pipeline, object: Object<'_>) -> Result<(), WriteError> {
-        let Some((_, report)) = judge(object) else { return Ok(()) };
+    async fn write_conditions(
+        &self,
+        key: &ObjectKey,
+        old: &Pipeline,
+        object: PipelineObject<'_>,
+    ) -> Result<(), WriteError> {
+        let Some((_, report)) = check_pipeline(object) else { return Ok(()) };
         let mut new = old.clone();
         let before = old.status.clone().unwrap_or_default();
         new.status = Some(status(&before, &report, old.metadata.generation, self.context.clock.now()));
         match self.context.pipelines.patch_status(key, old, &new).await {
-            // It took effect: what is malformed is the object, and that is what was said.
+            // The write took effect: the object itself is invalid, as the report states.
             Err(WriteError::Malformed { .. }) if report.unreadable.is_some() => Ok(()),
             written => written.map(drop),
         }
     }
 }
 
-/// What is needed of an object that cannot be read to write its status.
-fn shell(malformed: &Malformed) -> Pipeline {
+/// The parts of an invalid object that are needed to write its status.
+fn shell(invalid: &InvalidEntry) -> Pipeline {
     let mut object = Pipeline::default();
-    let raw = &malformed.raw;
+    let raw = &invalid.raw;
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    object.metadata.name = Some(malformed.key.name.to_string());
+    object.metadata.name = Some(invalid.key.name.to_string());
     object.metadata.uid = text(&raw["metadata"]["uid"]);
     object.metadata.resource_version = text(&raw["metadata"]["resourceVersion"]);
     object.metadata.generation = raw["metadata"]["generation"].as_i64();

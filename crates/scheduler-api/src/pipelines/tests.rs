@@ -1,8 +1,8 @@
-//! Which pipelines are in use, and what their conditions say.
+//! Which pipelines are in use, and their conditions.
 
 use std::sync::Arc;
 
-use berth_cluster::{Malformed, ObjectKey, testing};
+use berth_cluster::{InvalidEntry, ObjectKey, testing};
 use berth_core::ClusterName;
 use berth_core::testing::at;
 use berth_crds::{Pipeline, PipelineStatus};
@@ -11,7 +11,7 @@ use berth_telemetry::config::Pipelines as Mode;
 use berth_telemetry::metrics::Metrics;
 use serde_json::{Value, json};
 
-use super::{InUse, Object, PipelineLoader, Report, convert, in_use, judge, status};
+use super::{InUse, PipelineLoader, PipelineObject, PipelineReport, check_pipeline, convert, in_use, status};
 
 const GENERAL_PURPOSE: &str = "kvm-general-purpose-load-balancing";
 
@@ -32,11 +32,10 @@ fn steps(names: &[&str]) -> Value {
     names.iter().map(|name| json!({ "name": name })).collect()
 }
 
-fn report(object: &Pipeline) -> Report {
-    judge(Object::Readable(object)).unwrap().1
+fn report(object: &Pipeline) -> PipelineReport {
+    check_pipeline(PipelineObject::Readable(object)).unwrap().1
 }
 
-/// The conditions as `type status reason: message`.
 fn lines(status: &PipelineStatus) -> Vec<String> {
     let line = |c: &berth_crds::Condition| format!("{} {} {}: {}", c.type_, c.status, c.reason, c.message);
     status.conditions.iter().map(line).collect()
@@ -47,7 +46,7 @@ fn says(object: &Pipeline) -> Vec<String> {
 }
 
 #[test]
-fn document_60_section_12_2_the_example_is_taken_over_completely() {
+fn the_example_is_taken_over_completely() {
     let object = pipeline(
         "kvm-hana-bin-packing",
         &json!({
@@ -80,7 +79,7 @@ fn document_60_section_12_2_the_example_is_taken_over_completely() {
 }
 
 #[test]
-fn document_60_section_3_3_filter_errors_make_the_pipeline_unusable() {
+fn filter_errors_make_the_pipeline_unusable() {
     let object =
         pipeline("p", &json!({ "filters": steps(&["filter_correct_az", "filter_external_customer", "filter_foo"]) }));
     assert_eq!(
@@ -90,20 +89,20 @@ fn document_60_section_3_3_filter_errors_make_the_pipeline_unusable() {
             "AllStepsReady False PipelineInitFailed: 1 filters failed to initialize: map[filter_external_customer:failed \
              to initialize filter: don't configure this step without domainNamePrefixes]",
         ],
-        "AllStepsIndexed is not touched"
+        "AllStepsIndexed is unchanged"
     );
-    let before = status(&PipelineStatus::default(), &Report::default(), Some(1), at(0));
+    let before = status(&PipelineStatus::default(), &PipelineReport::default(), Some(1), at(0));
     let after = status(&before, &report(&object), Some(2), at(9));
     assert_eq!(after.conditions[2], before.conditions[2]);
 }
 
 #[test]
-fn document_60_section_3_3_weigher_errors_and_unknown_steps_are_left_out_and_said() {
+fn weigher_errors_and_unknown_steps_are_left_out_and_reported() {
     let object = pipeline(
         "p",
         &json!({ "filters": steps(&["filter_foo"]), "weighers": steps(&["kvm_binpack", "kvm_prefer_smaller_hosts", "bar"]) }),
     );
-    let (loaded, found) = judge(Object::Readable(&object)).unwrap();
+    let (loaded, found) = check_pipeline(PipelineObject::Readable(&object)).unwrap();
     assert!(loaded.is_some() && found.is_usable());
     let error = "failed to initialize weigher: at least one resource weight must be specified";
     assert_eq!(
@@ -121,7 +120,7 @@ fn document_60_section_3_3_weigher_errors_and_unknown_steps_are_left_out_and_sai
 }
 
 #[test]
-fn document_60_section_7_7_vmware_only_steps_and_detectors_are_unknown_steps() {
+fn vmware_only_steps_and_detectors_are_unknown_steps() {
     let object = pipeline(
         "p",
         &json!({ "weighers": steps(&["vmware_binpack"]), "detectors": steps(&["avoid_high_steal_pct"]) }),
@@ -131,7 +130,7 @@ fn document_60_section_7_7_vmware_only_steps_and_detectors_are_unknown_steps() {
 }
 
 #[test]
-fn document_60_section_14_b19_a_step_that_is_listed_twice_makes_the_pipeline_unusable() {
+fn a_step_that_is_listed_twice_makes_the_pipeline_unusable() {
     let params = json!([{ "key": "resourceWeights", "floatMapValue": { "memory": 1.0 } }]);
     let binpack = |multiplier: f64| json!({ "name": "kvm_binpack", "multiplier": multiplier, "params": params });
     let object = pipeline("p", &json!({ "weighers": [binpack(1.0), binpack(3.0)] }));
@@ -143,7 +142,7 @@ fn document_60_section_14_b19_a_step_that_is_listed_twice_makes_the_pipeline_unu
 }
 
 #[test]
-fn document_60_section_14_b18_judging_keeps_no_state() {
+fn judging_keeps_no_state() {
     let broken = pipeline("p", &json!({ "filters": steps(&["filter_external_customer"]) }));
     let whole = pipeline("p", &json!({ "filters": steps(&["filter_correct_az"]) }));
     let before = says(&whole);
@@ -152,21 +151,21 @@ fn document_60_section_14_b18_judging_keeps_no_state() {
 }
 
 #[test]
-fn u38_a_status_that_says_nothing_new_is_the_same_status() {
+fn a_status_that_reports_nothing_new_is_the_same_status() {
     let object = pipeline("p", &json!({ "filters": steps(&["filter_foo"]) }));
     let first = status(&PipelineStatus::default(), &report(&object), Some(3), at(0));
     assert_eq!(status(&first, &report(&object), Some(3), at(60)), first);
     let later = status(&first, &report(&object), Some(4), at(60));
     assert_eq!(later.conditions[0].observed_generation, Some(4));
     assert_eq!(later.conditions[0].last_transition_time, first.conditions[0].last_transition_time);
-    let cured = status(&first, &Report::default(), Some(4), at(60));
+    let cured = status(&first, &PipelineReport::default(), Some(4), at(60));
     assert_ne!(cured.conditions[2].last_transition_time, first.conditions[2].last_transition_time);
     assert_eq!(cured.conditions[0].last_transition_time, first.conditions[0].last_transition_time);
 }
 
-fn malformed(name: &str, spec: &Value) -> Malformed {
+fn invalid(name: &str, spec: &Value) -> InvalidEntry {
     let raw = raw(name, spec);
-    Malformed {
+    InvalidEntry {
         key: ObjectKey::new(ClusterName::home(), name),
         error: "spec.filters: no list".into(),
         raw: Arc::new(raw),
@@ -178,12 +177,12 @@ fn names(InUse { pipelines, .. }: &InUse) -> Vec<String> {
 }
 
 #[test]
-fn document_60_section_12_1_the_three_modes() {
+fn the_three_modes() {
     let objects = [
         pipeline("mine", &json!({ "filters": steps(&["filter_correct_az"]) })),
         pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_correct_az"]) })),
     ];
-    let seen = || objects.iter().map(Object::Readable);
+    let seen = || objects.iter().map(PipelineObject::Readable);
     let steps_of = |used: &InUse| used.pipelines.get(GENERAL_PURPOSE).unwrap().steps().count();
     let shipped: Vec<_> = Pipelines::shipped().names().map(str::to_owned).collect();
 
@@ -199,15 +198,15 @@ fn document_60_section_12_1_the_three_modes() {
 #[test]
 fn a_broken_object_does_not_fall_back_to_the_compiled_in_pipeline() {
     let object = pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_external_customer"]) }));
-    let unreadable = malformed(GENERAL_PURPOSE, &json!({ "filters": 7 }));
-    for seen in [Object::Readable(&object), Object::Malformed(&unreadable)] {
+    let unreadable = invalid(GENERAL_PURPOSE, &json!({ "filters": 7 }));
+    for seen in [PipelineObject::Readable(&object), PipelineObject::Invalid(&unreadable)] {
         let used = in_use(Mode::BuiltInAndCrd, [seen]);
         let error = used.pipelines.get(GENERAL_PURPOSE).unwrap_err().to_string();
         assert_eq!(error, format!("pipeline not found or not ready: \"{GENERAL_PURPOSE}\""));
         assert!(!used.usable[GENERAL_PURPOSE]);
-        assert!(used.pipelines.get("kvm-hana-bin-packing").is_ok(), "others are not concerned");
+        assert!(used.pipelines.get("kvm-hana-bin-packing").is_ok(), "others are not affected");
     }
-    let (_, report) = judge(Object::Malformed(&unreadable)).unwrap();
+    let (_, report) = check_pipeline(PipelineObject::Invalid(&unreadable)).unwrap();
     let message = "the object cannot be read, correct it: spec.filters: no list";
     assert_eq!(
         lines(&status(&PipelineStatus::default(), &report, Some(1), at(0))),
@@ -219,14 +218,14 @@ fn a_broken_object_does_not_fall_back_to_the_compiled_in_pipeline() {
 }
 
 #[test]
-fn document_60_section_14_b31_an_object_of_another_domain_or_type_is_not_loaded_and_replaces_nothing() {
+fn an_object_of_another_domain_or_type_is_not_loaded_and_replaces_nothing() {
     for other in [json!({ "schedulingDomain": "cinder" }), json!({ "type": "detector" })] {
         let object = pipeline(GENERAL_PURPOSE, &other);
-        assert!(judge(Object::Readable(&object)).is_none());
-        let used = in_use(Mode::BuiltInAndCrd, [Object::Readable(&object)]);
-        assert!(used.pipelines.get(GENERAL_PURPOSE).unwrap().steps().count() > 10, "the compiled-in one");
-        assert!(in_use(Mode::Crd, [Object::Readable(&object)]).usable.is_empty());
-        assert!(judge(Object::Malformed(&malformed("p", &other))).is_none());
+        assert!(check_pipeline(PipelineObject::Readable(&object)).is_none());
+        let used = in_use(Mode::BuiltInAndCrd, [PipelineObject::Readable(&object)]);
+        assert!(used.pipelines.get(GENERAL_PURPOSE).unwrap().steps().count() > 10, "the compiled-in pipeline");
+        assert!(in_use(Mode::Crd, [PipelineObject::Readable(&object)]).usable.is_empty());
+        assert!(check_pipeline(PipelineObject::Invalid(&invalid("p", &other))).is_none());
     }
 }
 
@@ -307,7 +306,7 @@ fn without_the_kind_there_are_the_compiled_in_pipelines_and_with_mode_crd_a_prob
 }
 
 #[tokio::test(start_paused = true)]
-async fn document_60_section_14_b22_loaded_means_that_all_objects_are_known() {
+async fn loaded_means_that_all_objects_are_known() {
     let store = berth_cluster::Store::new(&[]);
     let scheduler = Arc::new(BuiltIn::new(Settings::default(), Box::new(|_| {})));
     let waiting = |mode| PipelineLoader::new(&store, mode, scheduler.clone());

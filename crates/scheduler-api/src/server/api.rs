@@ -1,9 +1,9 @@
-//! What answers the requests of one process.
+//! Handles the requests of one process.
 
 use berth_telemetry::config::Token;
 
-use super::gate::Gate;
-use super::{ApiLimits, Forwarder, Surroundings};
+use super::admission_limiter::AdmissionLimiter;
+use super::{ApiLimits, Forwarder, TimeAndRandom};
 use crate::Backend;
 use crate::metrics::ApiMetrics;
 
@@ -11,24 +11,31 @@ use crate::metrics::ApiMetrics;
 pub struct Api<B> {
     pub(super) backend: B,
     pub(super) forwarder: Box<dyn Forwarder>,
-    pub(super) surroundings: Surroundings,
+    pub(super) surroundings: TimeAndRandom,
     pub(super) limits: ApiLimits,
-    pub(super) gate: Gate,
+    pub(super) admission_limiter: AdmissionLimiter,
     pub(super) metrics: ApiMetrics,
     pub(super) token: Option<Token>,
 }
 
 impl<B: Backend> Api<B> {
-    /// The endpoint.
     pub fn new(
         backend: B,
         forwarder: impl Forwarder,
-        surroundings: Surroundings,
+        surroundings: TimeAndRandom,
         limits: ApiLimits,
         metrics: ApiMetrics,
     ) -> Self {
-        let gate = Gate::new(&limits);
-        Self { backend, forwarder: Box::new(forwarder), surroundings, limits, gate, metrics, token: None }
+        let limiter = AdmissionLimiter::new(&limits);
+        Self {
+            backend,
+            forwarder: Box::new(forwarder),
+            surroundings,
+            limits,
+            admission_limiter: limiter,
+            metrics,
+            token: None,
+        }
     }
 
     /// The same endpoint for those only who show this token, if there is one.

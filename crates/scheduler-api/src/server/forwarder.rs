@@ -14,9 +14,9 @@ pub const DEADLINE_MS: HeaderName = HeaderName::from_static("x-berth-deadline-ms
 
 /// Sends requests to the leader.
 pub trait Forwarder: Send + Sync + 'static {
-    /// Asks the leader at `leader`, for example `http://10.0.0.7:8080`, and gives its answer, or one with 503 when there
-    /// is none within `left`. Sets [`FORWARDED`] and [`DEADLINE_MS`]; of the caller's `headers` it takes over what it
-    /// likes.
+    /// Forwards the request to the leader at `leader`, for example `http://10.0.0.7:8080`, and returns its response, or
+    /// 503 if there is none within `left`. Sets [`FORWARDED`] and [`DEADLINE_MS`]; it selects which of the client's
+    /// `headers` are forwarded.
     fn forward<'a>(
         &'a self,
         leader: &'a str,

@@ -15,8 +15,8 @@ use super::{DEADLINE_MS, FORWARDED, body, run, showing};
 use crate::wire::{self, Incoming};
 use crate::{Backend, Role};
 
-/// From this size on a body is read beside the runtime: 32 MiB take a tenth of a second, in which nothing else of this
-/// process, the renewal of its lease included, should have to wait.
+/// From this size on a body is parsed outside the runtime: 32 MiB take a tenth of a second, and the rest of this
+/// process, including the renewal of its lease, must not wait for that.
 const LARGE: usize = 1 << 20;
 
 pub(super) async fn handle<B: Backend>(State(api): State<Arc<Api<B>>>, request: Request) -> Response {
@@ -34,8 +34,8 @@ pub(super) async fn wrong_method<B: Backend>(State(api): State<Arc<Api<B>>>, met
 }
 
 fn time_left(headers: &HeaderMap, most: Duration) -> Duration {
-    let told = headers.get(DEADLINE_MS).and_then(|value| value.to_str().ok()?.parse().ok());
-    told.map_or(most, |millis| Duration::from_millis(millis).min(most))
+    let reported = headers.get(DEADLINE_MS).and_then(|value| value.to_str().ok()?.parse().ok());
+    reported.map_or(most, |millis| Duration::from_millis(millis).min(most))
 }
 
 impl<B: Backend> Api<B> {
@@ -45,11 +45,7 @@ impl<B: Backend> Api<B> {
             Ok(response) => (response, "answered by the leader"),
             Err(refusal) => {
                 if !refusal.is_of_a_run() {
-                    tracing::info!(
-                        status = refusal.status().as_u16(),
-                        error = refusal.line(),
-                        "no hosts were answered"
-                    );
+                    tracing::info!(status = refusal.status().as_u16(), error = refusal.line(), "request refused");
                 }
                 (refusal.answer(), refusal.class())
             }
@@ -67,7 +63,7 @@ impl<B: Backend> Api<B> {
         if declared.is_some_and(|bytes| bytes > self.limits.body) {
             return Err(Refusal::TooLarge);
         }
-        let mut pass = self.gate.enter().await?;
+        let mut pass = self.admission_limiter.enter().await?;
         let body = body::read(body, declared, &mut pass, &self.limits).await?;
         let incoming = decode(&body).await?;
         incoming.request.pipeline_name()?;
@@ -77,7 +73,7 @@ impl<B: Backend> Api<B> {
         Ok(self.forwarder.forward(&leader, body, headers, left).await)
     }
 
-    /// Who has to decide; `None` is this process.
+    /// The leader that must decide; `None` if it is this process.
     fn leader(&self, incoming: &Incoming, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
         match self.backend.role() {
             Role::Leader => Ok(None),

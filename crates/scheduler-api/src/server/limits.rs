@@ -1,4 +1,4 @@
-//! What the endpoint bears from its callers. It decides the numbers; `gate`, `body` and `handle` keep them.
+//! The limits of the endpoint.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub struct ApiLimits {
     pub requests: usize,
     /// Bytes of all bodies at the same time, at least those of one.
     pub bodies: usize,
-    /// Time that a request waits for its turn, or for room for its body.
+    /// Time that a request waits for its turn, or for free capacity for its body.
     pub wait: Duration,
     /// Time that a body may take to arrive.
     pub upload: Duration,

@@ -16,25 +16,17 @@ const PROCESS: &str = "failed to process scheduling decision";
 /// Why a request gets no hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Refusal {
-    /// Another method than POST.
     Method,
-    /// The caller has not shown the token.
-    Stranger,
-    /// This process cannot answer yet.
+    UnknownClient,
     NotReady(String),
-    /// The body is larger than the limit.
     TooLarge,
-    /// The body broke off.
     Unreadable,
-    /// The body took too long to arrive.
     Slow,
-    /// The body is no request.
-    Malformed(Malformed),
+    InvalidRequest(Malformed),
     /// Too many requests, or too much of them, at the same time.
     Overloaded,
-    /// The time for the answer is over.
     Deadline,
-    /// Another process has to decide, and none is known to lead.
+    /// The leader must decide, and no leader is known.
     NoLeader,
     /// Another replica took this process for the leader.
     Forwarded,
@@ -49,8 +41,8 @@ impl From<SchedulerError> for Refusal {
 }
 
 impl From<Malformed> for Refusal {
-    fn from(malformed: Malformed) -> Self {
-        Self::Malformed(malformed)
+    fn from(invalid: Malformed) -> Self {
+        Self::InvalidRequest(invalid)
     }
 }
 
@@ -58,10 +50,10 @@ impl Refusal {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Stranger => StatusCode::UNAUTHORIZED,
+            Self::UnknownClient => StatusCode::UNAUTHORIZED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Unreadable | Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Unreadable | Self::InvalidRequest(_) => StatusCode::BAD_REQUEST,
             Self::NotReady(_) | Self::Overloaded | Self::Deadline | Self::NoLeader | Self::Forwarded => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -73,13 +65,13 @@ impl Refusal {
     pub(super) fn class(&self) -> &'static str {
         match self {
             Self::Method => "invalid request method",
-            Self::Stranger => "missing or wrong bearer token",
+            Self::UnknownClient => "missing or wrong bearer token",
             Self::NotReady(_) => "not ready",
             Self::TooLarge => "request body too large",
             Self::Unreadable | Self::Slow => "failed to read request body",
-            Self::Malformed(Malformed::Body(_)) => "failed to decode request body",
-            Self::Malformed(Malformed::NoWeight(_)) => "missing weight for host",
-            Self::Malformed(Malformed::NoHost(_)) => "weight assigned to unknown host",
+            Self::InvalidRequest(Malformed::Body(_)) => "failed to decode request body",
+            Self::InvalidRequest(Malformed::NoWeight(_)) => "missing weight for host",
+            Self::InvalidRequest(Malformed::NoHost(_)) => "weight assigned to unknown host",
             Self::Overloaded => "overloaded",
             Self::Deadline => "deadline exceeded",
             Self::NoLeader | Self::Forwarded => "no leader",
@@ -89,12 +81,11 @@ impl Refusal {
         }
     }
 
-    /// A run came to it, which has been logged with what is known of the run.
+    /// There was a run, which has been logged with its properties.
     pub(super) fn is_of_a_run(&self) -> bool {
         matches!(self, Self::Scheduler(error) if !matches!(error, SchedulerError::Inference(_)))
     }
 
-    /// What is sent and logged.
     pub(super) fn line(&self) -> String {
         one_line(&self.text(), LONGEST)
     }
@@ -102,15 +93,15 @@ impl Refusal {
     fn text(&self) -> String {
         match self {
             Self::NotReady(reason) => format!("not ready: {reason}; try again"),
-            Self::Malformed(malformed) => malformed.to_string(),
+            Self::InvalidRequest(invalid) => invalid.to_string(),
             Self::Slow => "failed to read request body: it took too long to arrive".to_owned(),
             Self::Overloaded => "too many requests at the same time; try again".to_owned(),
             Self::Deadline => "no answer in time; try again".to_owned(),
             Self::NoLeader => "no replica leads at the moment; try again".to_owned(),
-            Self::Forwarded => "this replica does not lead any more; try again".to_owned(),
+            Self::Forwarded => "this replica has lost the leadership; try again".to_owned(),
             Self::Scheduler(error @ SchedulerError::Inference(_)) => error.to_string(),
             Self::Scheduler(error) => format!("{PROCESS}: {error}"),
-            Self::Method | Self::Stranger | Self::TooLarge | Self::Unreadable => self.class().to_owned(),
+            Self::Method | Self::UnknownClient | Self::TooLarge | Self::Unreadable => self.class().to_owned(),
         }
     }
 
@@ -124,7 +115,7 @@ impl Refusal {
         if *self == Self::Method {
             headers.insert(ALLOW, HeaderValue::from_static("POST"));
         }
-        if *self == Self::Stranger {
+        if *self == Self::UnknownClient {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

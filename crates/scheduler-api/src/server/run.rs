@@ -1,5 +1,5 @@
-//! One run on this process: the scheduler is asked, what came of it is told to whoever writes something about it, then
-//! counted, logged and answered. A run takes less than a millisecond and waits for nothing but the scheduler's lock.
+//! One run on this process: the scheduler decides, observers get the outcome, and then the run is counted, logged and
+//! answered. A run takes less than a millisecond and waits only for the scheduler's lock.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use berth_scheduler::{Answer, Call, Candidates, Intent, Request, SchedulerError,
 
 use super::api::Api;
 use super::refusal::Refusal;
-use super::surroundings::Watch;
+use super::time_and_random::Watch;
 use crate::wire::{self, Incoming, one_line};
 use crate::{Backend, Outcome};
 
@@ -68,15 +68,15 @@ fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
         instance = one_line(request.instance.as_str(), SHOWN),
         intent = request.intent().map_or("Unknown", Intent::as_str),
         pipeline = one_line(request.pipeline_name().unwrap_or_default(), SHOWN),
-        hosts.listed = listed,
-        hosts.out = result.as_ref().map_or(0, |answer| answer.hosts.len()),
+        hosts_listed = listed,
+        hosts_out = result.as_ref().map_or(0, |answer| answer.hosts.len()),
         status = status.as_u16(),
         error = refusal.map(|refusal| refusal.line()),
         "scheduling request decided",
     );
     if let Ok(answer) = result {
         let hosts: Vec<&str> = answer.hosts.iter().take(3).map(berth_core::HostName::as_str).collect();
-        tracing::debug!(?hosts, removed = %answer.decision.removed, failed = ?answer.decision.failed, "its decision");
+        tracing::debug!(?hosts, removed = %answer.decision.removed, failed = ?answer.decision.failed, "decision");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who may ask at all, when a token is configured. What becomes of a request of somebody else is decided by `refusal`.
+//! Authenticates clients if a token is configured.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -8,13 +8,12 @@ use super::refusal::Refusal;
 
 const SCHEME: &[u8] = b"Bearer ";
 
-/// Without a token everybody may.
 pub(super) fn check(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(token) = token else { return Ok(()) };
-    if shown(headers).is_some_and(|shown| token.is(shown)) { Ok(()) } else { Err(Refusal::Stranger) }
+    if shown(headers).is_some_and(|shown| token.is(shown)) { Ok(()) } else { Err(Refusal::UnknownClient) }
 }
 
-/// What follows the scheme, which may be written in any case (RFC 9110 section 11.1).
+/// The credentials after the scheme, which may be written in any case (RFC 9110 section 11.1).
 fn shown(headers: &HeaderMap) -> Option<&[u8]> {
     let (scheme, shown) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked(SCHEME.len())?;
     scheme.eq_ignore_ascii_case(SCHEME).then_some(shown)

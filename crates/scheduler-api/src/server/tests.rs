@@ -1,10 +1,10 @@
-//! Tests of the server without a socket, over the scheduler itself and a few hosts.
+//! Tests of the server without a socket, over the built-in scheduler and a few hosts.
 
 mod after_the_run;
 mod answers;
 mod bounds;
+mod invalid_requests;
 mod leading;
-mod nonsense;
 mod refusals;
 mod setting;
 mod token;

@@ -1,5 +1,4 @@
-//! A server for tests that answers badly on purpose: slowly, nonsense, not at all, without end. One request per
-//! connection.
+//! A misbehaving server: slow, invalid, missing or endless answers. One request per connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,23 +8,21 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a request is answered.
+/// The reply to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// These bytes, and the connection ends.
     Bytes(String),
     /// These bytes, one by one.
     Dribble(String),
-    /// These bytes, and nothing more, and the connection stays.
+    /// These bytes and nothing more, and the connection stays open.
     Unfinished(String),
     /// The first bytes, and then the others over and over.
     Endless(String, String),
-    /// Nothing, and the connection ends.
     Close,
 }
 
 impl Reply {
-    /// An answer of HTTP.
     pub(crate) fn http(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         Self::Bytes(format!(
@@ -33,13 +30,12 @@ impl Reply {
         ))
     }
 
-    /// No answer at all.
     pub(crate) fn silence() -> Self {
         Self::Unfinished(String::new())
     }
 }
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     head: String,
@@ -47,18 +43,16 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The method and the path.
     pub(crate) fn line(&self) -> &str {
         self.head.lines().next().unwrap().trim_end_matches(" HTTP/1.1")
     }
 
-    /// The value of a header, whose name is in small letters.
+    /// The value of a header, whose name is in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut pairs = self.head.lines().filter_map(|line| line.split_once(": "));
         pairs.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// The names of all headers, in order.
     pub(crate) fn headers(&self) -> Vec<String> {
         let names = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut names: Vec<String> = names.map(|(key, _)| key.to_lowercase()).collect();
@@ -71,14 +65,13 @@ impl Asked {
     }
 }
 
-/// The server.
 pub(crate) struct Stub {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Stub {
-    /// Answers the first request with the first reply and so on; the last one goes for all that follow.
+    /// Answers the first request with the first reply and so on; the last reply is repeated.
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -99,8 +92,7 @@ impl Stub {
         self.asked.lock().clone()
     }
 
-    /// An address at which nobody listens.
-    pub(crate) async fn nobody() -> String {
+    pub(crate) async fn closed_port() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }
@@ -110,7 +102,7 @@ async fn serve(listener: TcpListener, asked: Arc<Mutex<Vec<Asked>>>, replies: Ve
     while let Ok((stream, _)) = listener.accept().await {
         let (asked, replies) = (asked.clone(), replies.clone());
         tokio::spawn(async move {
-            // A client may go whenever it likes.
+            // A client may disconnect at any time.
             let _ = converse(stream, &asked, &replies).await;
         });
     }

@@ -5,18 +5,14 @@ use berth_crds::conditions::whole_seconds;
 use berth_crds::{Allocation, Reservation, facts};
 use jiff::Timestamp;
 
-/// What is to be done with a slot.
+/// The change of a slot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
-    /// It is as it should be.
     Nothing,
-    /// It is no slot any more.
     Gone,
-    /// This is how it should be.
     Write(Box<Reservation>),
 }
 
-/// The slot expects the VM.
 pub fn enter(slot: &Reservation, vm: &VmId, size: Resources, now: Timestamp) -> Edit {
     let mut new = slot.clone();
     let Some(data) = &mut new.spec.committed_resource_reservation else { return Edit::Gone };

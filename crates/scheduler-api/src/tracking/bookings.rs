@@ -1,5 +1,4 @@
-//! Writes VMs into the slots that were booked for them. It decides how often and how long is tried; what cannot be
-//! written is given back to the scheduler, so that the VM counts beside the slot.
+//! Writes VMs into the slots that were booked for them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,13 +14,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{BookingMetrics, Edit, enter, leave};
-use crate::lane::{self, Lane};
+use crate::bounded_queue::{self, BoundedQueue};
 
 /// Bookings that may wait to be written.
 const QUEUE: usize = 1024;
 /// Bookings that are written at the same time.
 const AT_ONCE: usize = 8;
-/// All tries of one write together.
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Between two tries, times the number of the try.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -30,27 +28,22 @@ const ATTEMPTS: u32 = 6;
 /// Hears of a VM whose booking is not written and will not be.
 pub type GiveBack = Arc<dyn Fn(&VmId) + Send + Sync>;
 
-/// What is needed to write bookings.
+/// The dependencies for writing bookings.
 pub struct BookingParts {
-    /// Writes Reservations while the process leads.
     pub reservations: Writer<Reservation>,
-    /// Gets back what is not written: [`berth_scheduler::BuiltIn::unbook`].
     pub give_back: GiveBack,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// What is counted.
     pub metrics: BookingMetrics,
 }
 
 /// Takes bookings. Clones share the queue.
 #[derive(Clone)]
 pub struct Bookings {
-    lane: Lane<Booking>,
+    queue: BoundedQueue<Booking>,
     parts: Arc<BookingParts>,
 }
 
 impl Bookings {
-    /// What it writes, besides reading the stores.
     pub fn rights() -> Vec<Right> {
         vec![
             Right::kind::<Reservation>(&[Verb::Patch])
@@ -60,28 +53,28 @@ impl Bookings {
 
     /// The place to leave bookings at, and the work behind it, which runs until `stop`.
     pub fn new(parts: BookingParts, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
-        let (lane, waiting) = Lane::new(QUEUE);
+        let (queue, waiting) = BoundedQueue::new(QUEUE);
         let parts = Arc::new(parts);
         let ours = parts.clone();
-        let work = lane::work(waiting, AT_ONCE, stop, move |booking: Booking| {
+        let work = bounded_queue::work(waiting, AT_ONCE, stop, move |booking: Booking| {
             let parts = ours.clone();
             async move { parts.take(&booking).await }
         });
-        (Self { lane, parts }, work)
+        (Self { queue, parts }, work)
     }
 
-    /// Takes a booking. Never waits; what does not fit is given back to the scheduler.
+    /// Takes a booking. Never waits; a booking that does not fit into the queue is undone in the scheduler.
     pub fn take(&self, booking: &Booking) {
-        if self.lane.put(booking.clone()).is_err() {
+        if self.queue.put(booking.clone()).is_err() {
             self.parts.metrics.booking("queue_full");
             (self.parts.give_back)(&booking.vm);
         }
     }
 }
 
-/// What became of one slot.
+/// The result of writing one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
+enum SlotWrite {
     Written,
     Nothing,
     Gone,
@@ -89,7 +82,7 @@ enum Done {
 
 /// Why a slot could not be written.
 #[derive(Debug, thiserror::Error)]
-enum Unwritten {
+enum BookingError {
     #[error("its outcome is not known after {} s", DEADLINE.as_secs())]
     Late,
     #[error("it changes faster than it can be written")]
@@ -105,18 +98,18 @@ impl BookingParts {
         let now = self.clock.now();
         let entered = self.write(&booking.slot, |slot| enter(slot, &booking.vm, booking.size, now)).await;
         let outcome = match &entered {
-            Ok(Done::Written) => "written",
-            Ok(Done::Nothing) => "there_already",
-            Ok(Done::Gone) => "slot_gone",
-            Err(Unwritten::Write(WriteError::NotLeader { .. })) => "not_leader",
+            Ok(SlotWrite::Written) => "written",
+            Ok(SlotWrite::Nothing) => "there_already",
+            Ok(SlotWrite::Gone) => "slot_gone",
+            Err(BookingError::Write(WriteError::NotLeader { .. })) => "not_leader",
             Err(_) => "failed",
         };
         self.metrics.booking(outcome);
         if let Err(error) = &entered {
             let (slot, vm) = (&booking.slot, &booking.vm);
-            warn!(%slot, %vm, error = chain(error), "the VM is not written into its slot; it counts beside it");
+            warn!(%slot, %vm, error = chain(error), "VM not written into its slot; it is counted beside the slot");
         }
-        if !matches!(entered, Ok(Done::Written | Done::Nothing)) {
+        if !matches!(entered, Ok(SlotWrite::Written | SlotWrite::Nothing)) {
             (self.give_back)(&booking.vm);
             return;
         }
@@ -128,24 +121,24 @@ impl BookingParts {
     async fn leave(&self, slot: &SlotKey, booking: &Booking) {
         let left = self.write(slot, |slot| leave(slot, &booking.vm)).await;
         self.metrics.removal(match &left {
-            Ok(Done::Written) => "written",
-            Ok(Done::Nothing | Done::Gone) => "not_needed",
+            Ok(SlotWrite::Written) => "written",
+            Ok(SlotWrite::Nothing | SlotWrite::Gone) => "not_needed",
             Err(_) => "failed",
         });
         if let Err(error) = left {
-            debug!(%slot, vm = %booking.vm, error = chain(&error), "the VM stays in its former slot until the slot is looked at");
+            debug!(%slot, vm = %booking.vm, error = chain(&error), "VM stays in its former slot until the slot is reconciled");
         }
     }
 
-    async fn write(&self, slot: &SlotKey, edit: impl Fn(&Reservation) -> Edit) -> Result<Done, Unwritten> {
+    async fn write(&self, slot: &SlotKey, edit: impl Fn(&Reservation) -> Edit) -> Result<SlotWrite, BookingError> {
         let key = ObjectKey::new(slot.cluster.clone(), slot.name.as_str());
-        timeout(DEADLINE, self.tries(&key, edit)).await.unwrap_or(Err(Unwritten::Late))
+        timeout(DEADLINE, self.tries(&key, edit)).await.unwrap_or(Err(BookingError::Late))
     }
 
-    /// Each try rests on the object as it is then: nobody's VM is overwritten, and a slot that has become something else
+    /// Each try rests on the object as it is then: no other VM is overwritten, and a slot that has become something else
     /// is left alone.
-    async fn tries(&self, key: &ObjectKey, edit: impl Fn(&Reservation) -> Edit) -> Result<Done, Unwritten> {
-        let mut last = Unwritten::Contended;
+    async fn tries(&self, key: &ObjectKey, edit: impl Fn(&Reservation) -> Edit) -> Result<SlotWrite, BookingError> {
+        let mut last = BookingError::Contended;
         for attempt in 0..ATTEMPTS {
             if attempt > 0 {
                 sleep(PAUSE * attempt).await;
@@ -154,17 +147,17 @@ impl BookingParts {
                     continue;
                 }
             }
-            let Some(old) = self.reservations.store().get(key) else { return Ok(Done::Gone) };
+            let Some(old) = self.reservations.store().get(key) else { return Ok(SlotWrite::Gone) };
             let new = match edit(&old) {
-                Edit::Nothing => return Ok(Done::Nothing),
-                Edit::Gone => return Ok(Done::Gone),
+                Edit::Nothing => return Ok(SlotWrite::Nothing),
+                Edit::Gone => return Ok(SlotWrite::Gone),
                 Edit::Write(new) => new,
             };
             match self.reservations.patch(key, &old, &new, Guard::Version).await {
-                Ok(Written::Changed(_)) => return Ok(Done::Written),
-                Ok(Written::Unchanged) => return Ok(Done::Nothing),
-                Ok(Written::Gone) => return Ok(Done::Gone),
-                Err(WriteError::Conflict { .. }) => last = Unwritten::Contended,
+                Ok(Written::Changed(_)) => return Ok(SlotWrite::Written),
+                Ok(Written::Unchanged) => return Ok(SlotWrite::Nothing),
+                Ok(Written::Gone) => return Ok(SlotWrite::Gone),
+                Err(WriteError::Conflict { .. }) => last = BookingError::Contended,
                 Err(error @ (WriteError::Unknown { .. } | WriteError::Unavailable { .. })) => last = error.into(),
                 Err(error) => return Err(error.into()),
             }

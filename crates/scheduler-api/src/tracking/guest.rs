@@ -37,13 +37,14 @@ pub fn guest<'c>(
     Some(guest)
 }
 
-/// What the commitment holds now: its state and time are those of today's wish, all else is what was accepted.
+/// The spec that the commitment holds now: state and times are those of the present spec, the rest is the accepted
+/// spec.
 fn active(commitment: &CommittedResource, now: Timestamp) -> Option<Spec> {
-    let wish = facts::spec(commitment);
-    let in_state = matches!(wish.state, State::Confirmed | State::Guaranteed);
-    let in_time = wish.start.is_none_or(|start| start <= now) && wish.end.is_none_or(|end| end >= now);
+    let desired = facts::spec(commitment);
+    let in_state = matches!(desired.state, State::Confirmed | State::Guaranteed);
+    let in_time = desired.start.is_none_or(|start| start <= now) && desired.end.is_none_or(|end| end >= now);
     let stays = commitment.metadata.deletion_timestamp.is_none();
-    (in_state && in_time && stays).then(|| facts::accepted_spec(commitment).unwrap_or(wish))
+    (in_state && in_time && stays).then(|| facts::accepted_spec(commitment).unwrap_or(desired))
 }
 
 fn serves(spec: &Spec, request: &Request, guest: &Guest) -> bool {
@@ -54,7 +55,7 @@ fn serves(spec: &Spec, request: &Request, guest: &Guest) -> bool {
         && (request.zone.is_empty() || spec.zone == request.zone)
 }
 
-/// Bytes, rounded up; nothing if nobody has written it.
+/// Bytes, rounded up; nothing if it is absent.
 fn used_memory(commitment: &CommittedResource) -> i64 {
     let used = commitment.status.as_ref().and_then(|status| status.used_resources.get(resources::MEMORY));
     let used = used.and_then(|used| Quantity::parse(used.as_str()).ok());
@@ -64,13 +65,9 @@ fn used_memory(commitment: &CommittedResource) -> i64 {
 /// Answers the question from the stores.
 #[derive(Clone)]
 pub struct Guests {
-    /// `featureGates.committedResourceTracking`.
     pub enabled: bool,
-    /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
-    /// Commitments.
     pub commitments: Store<CommittedResource>,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
 }
 

@@ -1,4 +1,4 @@
-//! What is counted about VMs that are written into slots.
+//! The metrics of bookings.
 
 use berth_telemetry::declare_metrics;
 use prometheus::IntCounterVec;

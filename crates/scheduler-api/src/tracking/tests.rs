@@ -1,4 +1,4 @@
-//! Who may use a slot, and how slots change.
+//! Which VMs may use a slot, and how slots change.
 
 use berth_core::flavor::{Flavor, FlavorGroups};
 use berth_core::testing::{at, gib};
@@ -19,7 +19,7 @@ fn groups() -> FlavorGroups {
     FlavorGroups::parse(&raw).unwrap().groups
 }
 
-/// A commitment of so many GiB, of which so many are used.
+/// A commitment of `amount` GiB, of which `used` are used.
 fn of(amount: u64, used: u64) -> CommittedResource {
     let mut object = commitment("uuid-1", &format!("{amount}Gi"));
     object.status.get_or_insert_default().used_resources = berth_crds::testing::size(&format!("{used}Gi"), "1");
@@ -32,7 +32,7 @@ fn request(flavor: &str) -> Request {
     Request { project: owner.as_str().into(), zone: ZONE.into(), ..Request::new(VM, flavor) }
 }
 
-/// The guest, if something is left of the commitments.
+/// The guest, if the commitments have something left.
 fn asked(commitments: &[CommittedResource]) -> Option<Guest> {
     found(&request(FLAVOR), commitments)
 }
@@ -48,7 +48,7 @@ fn with(change: impl FnOnce(&mut CommittedResource)) -> Option<Guest> {
 }
 
 #[test]
-fn document_60_section_10_5_p1_p2_and_p5_a_project_with_room_in_its_commitment_has_a_guest() {
+fn a_project_with_capacity_in_its_commitment_has_a_guest() {
     let expected = Guest {
         group: GROUP.into(),
         size: Resources::new(gib(16), berth_core::Cores::new(4)),
@@ -59,15 +59,15 @@ fn document_60_section_10_5_p1_p2_and_p5_a_project_with_room_in_its_commitment_h
 }
 
 #[test]
-fn document_60_section_10_5_p3_a_commitment_that_is_used_up_is_none() {
+fn a_commitment_that_is_used_up_is_none() {
     assert_eq!(asked(&[of(64, 64)]), None);
-    assert!(asked(&[of(64, 64), of(16, 15)]).is_some(), "sums decide");
+    assert!(asked(&[of(64, 64), of(16, 15)]).is_some(), "the sums decide");
     assert!(asked(&[of(64, 90), of(16, 0)]).is_none());
     assert!(asked(&[]).is_none());
 }
 
 #[test]
-fn document_60_section_10_5_p4_only_confirmed_and_guaranteed_commitments_count() {
+fn only_confirmed_and_guaranteed_commitments_count() {
     use CommitmentState::{Confirmed, Expired, Guaranteed, Pending, Planned, Superseded};
     for (state, counts) in [
         (Pending, false),
@@ -82,7 +82,7 @@ fn document_60_section_10_5_p4_only_confirmed_and_guaranteed_commitments_count()
 }
 
 #[test]
-fn document_60_section_14_b23_memory_in_the_zone_active_in_time_as_accepted() {
+fn memory_in_the_zone_active_in_time_as_accepted() {
     let time = |seconds| Some(Time(at(seconds)));
     assert!(with(|object| object.spec.resource_type = ResourceType::Cores).is_none());
     assert!(with(|object| object.spec.availability_zone = "elsewhere".to_owned()).is_none());
@@ -97,28 +97,28 @@ fn document_60_section_14_b23_memory_in_the_zone_active_in_time_as_accepted() {
         object.status.get_or_insert_default().accepted_spec = Some(of(amount, 0).spec);
         asked(&[object])
     };
-    assert!(accepted(32, 40).is_none(), "the wish of 64 is not in force");
+    assert!(accepted(32, 40).is_none(), "the desired 64 are not accepted");
     assert!(accepted(48, 40).is_some());
     let any = Request { zone: "".into(), ..request(FLAVOR) };
     assert!(found(&any, &[of(64, 0)]).is_some(), "no zone means any");
 }
 
 #[test]
-fn document_60_section_14_b16_the_project_is_that_of_the_vm() {
+fn the_project_is_that_of_the_vm() {
     assert!(with(|object| object.spec.project_id = "other".to_owned()).is_none());
-    let nobody = Request { project: "".into(), ..request(FLAVOR) };
+    let without_project = Request { project: "".into(), ..request(FLAVOR) };
     let mut object = of(64, 0);
     object.spec.project_id = String::new();
-    assert!(found(&nobody, &[object]).is_none());
+    assert!(found(&without_project, &[object]).is_none());
 }
 
 #[test]
-fn document_21_section_8_pay_as_you_go_is_no_guest() {
+fn pay_as_you_go_is_no_guest() {
     assert_eq!(guest(&request("small"), &groups(), &[of(64, 0)], at(0)), None, "in no group");
 }
 
 #[test]
-fn document_60_section_10_1_what_the_commitments_have() {
+fn what_the_commitments_have() {
     let commitments = |all: &[CommittedResource]| guest(&request(FLAVOR), &groups(), all, at(0)).unwrap().commitments;
     assert_eq!(commitments(&[]), Commitments::None);
     assert_eq!(commitments(&[of(64, 64)]), Commitments::UsedUp);
@@ -127,7 +127,7 @@ fn document_60_section_10_1_what_the_commitments_have() {
 }
 
 #[test]
-fn document_60_section_10_4_a_slot_gets_one_more_vm() {
+fn slot_gets_one_more_vm() {
     let size = Resources::new(Bytes::from_mib(16384), berth_core::Cores::new(4));
     let old = slot("uuid-1", 1);
     let Edit::Write(new) = enter(&old, &VM.into(), size, at(0)) else { panic!("nothing to write") };
@@ -140,7 +140,7 @@ fn document_60_section_10_4_a_slot_gets_one_more_vm() {
     );
     assert_eq!(enter(&new, &VM.into(), size, at(60)), Edit::Nothing);
 
-    let Edit::Write(without) = leave(&new, &VM.into()) else { panic!("it stays") };
+    let Edit::Write(without) = leave(&new, &VM.into()) else { panic!("the VM stays") };
     assert_eq!((*without, leave(&old, &VM.into())), (old.clone(), Edit::Nothing));
     let mut bare = old;
     bare.spec.committed_resource_reservation = None;
@@ -148,7 +148,7 @@ fn document_60_section_10_4_a_slot_gets_one_more_vm() {
 }
 
 #[test]
-fn document_60_section_14_b25_a_vm_that_was_seen_on_its_host_stays_in_its_slot() {
+fn a_vm_that_was_seen_on_its_host_stays_in_its_slot() {
     let Edit::Write(mut slot) = enter(&slot("uuid-1", 1), &VM.into(), Resources::default(), at(0)) else { panic!() };
     let status = slot.status.get_or_insert_default().committed_resource_reservation.get_or_insert_default();
     status.allocations.insert(VM.to_owned(), "host".to_owned());

@@ -1,4 +1,4 @@
-//! Answers as they travel. Nova takes exactly one member; whoever asks for an explanation gets two more.
+//! Responses on the wire. Nova accepts exactly one member; a request for an explanation gets two more.
 
 use berth_core::HostName;
 use berth_scheduler::{Answer, Explanation, HostExplanation, Outcome};
@@ -54,8 +54,8 @@ struct Body {
 
 members!(Body { "hosts" => hosts });
 
-/// The hosts of an answer with 200; `null`, an empty list and no list are alike. What follows the first JSON value is
-/// not read. The error says what was expected and found.
+/// The hosts of a response with 200; `null`, an empty list and no list are equal. Text after the first JSON value is
+/// not read. The error states what was expected and found.
 pub fn decode_answer(body: &[u8]) -> Result<Vec<HostName>, String> {
     let body: Body = read(body, false)?;
     Ok(body.hosts.into_iter().map(Option::unwrap_or_default).collect())

@@ -1,6 +1,5 @@
-//! How JSON is read into values that are already there, so that a member that occurs twice merges as document 22
-//! section 2.1 asks, and `null` leaves what is there. One pass; the path to a wrong member is put together only when
-//! there is one.
+//! Reads JSON into existing values, so that a member that occurs twice merges with the first, as in Go, and `null`
+//! leaves the value as it is. One pass; the path to a wrong member is only built for an error.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,20 +7,19 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::malformed::one_line;
+use super::invalid_request::one_line;
 
 /// Characters of a wrong text that are shown.
 const SHOWN: usize = 60;
 
-/// Something that JSON is read into. What a type does not take is refused with [`Fill::EXPECTED`].
+/// A value that is read from JSON. A value of a type that it does not accept is refused with [`Fill::EXPECTED`].
 pub(super) trait Fill {
-    /// What is expected, to follow the word "expected".
+    /// The expected type, to follow the word "expected".
     const EXPECTED: &'static str;
 
     /// `null`: the value is as if the member were not there.
     fn absent(&mut self) {}
 
-    /// Whether the value is taken.
     fn flag(&mut self, _: bool) -> bool {
         false
     }
@@ -31,22 +29,18 @@ pub(super) trait Fill {
         false
     }
 
-    /// Any other number; whether it is taken.
     fn number(&mut self, _: f64) -> bool {
         false
     }
 
-    /// Whether the text is taken.
     fn text(&mut self, _: &str) -> bool {
         false
     }
 
-    /// Reads a list.
     fn list<'de, A: SeqAccess<'de>>(&mut self, _: A, trail: &Trail) -> Result<(), A::Error> {
         Err(trail.refuse(Self::EXPECTED, "a list"))
     }
 
-    /// Reads an object.
     fn object<'de, A: MapAccess<'de>>(&mut self, _: A, trail: &Trail) -> Result<(), A::Error> {
         Err(trail.refuse(Self::EXPECTED, "an object"))
     }
@@ -55,24 +49,23 @@ pub(super) trait Fill {
 /// Where reading has failed, and over what.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
-    /// From the wrong member outwards.
     steps: RefCell<Vec<String>>,
     wrong: RefCell<Option<(&'static str, String)>>,
 }
 
 impl Trail {
-    /// Takes note of what was expected and found.
+    /// Records the expected and the found type.
     pub(super) fn refuse<E: Error>(&self, expected: &'static str, found: impl Into<String>) -> E {
         *self.wrong.borrow_mut() = Some((expected, found.into()));
         E::custom(expected)
     }
 
-    /// Takes note of the step towards what has failed.
+    /// Records a step of the path to the error.
     pub(super) fn step<T, E>(&self, result: Result<T, E>, step: impl FnOnce() -> String) -> Result<T, E> {
         result.inspect_err(|_| self.steps.borrow_mut().push(step()))
     }
 
-    /// The path to what has failed, for example `hosts[3].host`; empty at the top.
+    /// The path to the error, for example `hosts[3].host`; empty at the top.
     pub(super) fn path(&self) -> String {
         let mut path = String::new();
         for step in self.steps.borrow().iter().rev() {
@@ -84,13 +77,13 @@ impl Trail {
         path
     }
 
-    /// What was expected and what was found; `None` when the text is no JSON.
+    /// The expected and the found type; `None` if the text is not JSON.
     pub(super) fn wrong(self) -> Option<(&'static str, String)> {
         self.wrong.into_inner()
     }
 }
 
-/// Reads one JSON value into what is there.
+/// Reads one JSON value into an existing value.
 pub(super) struct Reading<'a, T>(pub(super) &'a mut T, pub(super) &'a Trail);
 
 impl<T: Fill> Reading<'_, T> {
@@ -177,13 +170,11 @@ impl Visitor<'_> for Among {
     }
 }
 
-/// Passes over the rest of a list.
 pub(super) fn skip_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<(), A::Error> {
     while list.next_element::<IgnoredAny>()?.is_some() {}
     Ok(())
 }
 
-/// Passes over the members of an object.
 pub(super) fn skip_object<'de, A: MapAccess<'de>>(mut object: A) -> Result<(), A::Error> {
     while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
     Ok(())

@@ -8,24 +8,21 @@ use serde::de::DeserializeSeed as _;
 
 use super::Malformed;
 use super::fill::{Fill, Reading, Trail};
-use super::malformed::one_line;
+use super::invalid_request::one_line;
 use super::members::{self, Body, Listed, Weight};
 
-/// Characters of the text about a body that is no JSON.
+/// The number of characters that are quoted of a body that is not JSON.
 const SHOWN: usize = 300;
 
-/// A request with what its context says about the caller.
+/// A request with the data of its context about the client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incoming {
-    /// What is asked.
     pub request: Request,
-    /// `context.request_id`.
     pub request_id: String,
     /// `context.global_request_id`; empty when there is none.
     pub global_request_id: String,
-    /// `context.user`, for logs.
     pub user: String,
-    /// `context.project_id`, for logs: what is decided rests on the project of the VM.
+    /// `context.project_id`, for logs: decisions use the project of the VM.
     pub project: String,
 }
 

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 /// By what the caller's request is found in logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
-    /// `context.request_id`.
     pub request_id: String,
     /// `context.global_request_id`; empty when there is none.
     pub global_request_id: String,
@@ -182,7 +181,6 @@ fn context(request: &Request, ids: &Ids) -> Value {
     })
 }
 
-/// The options that are not zero.
 fn options(options: &Options) -> Value {
     let mut set: Map<String, Value> = [
         ("read_only", options.read_only),

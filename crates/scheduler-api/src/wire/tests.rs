@@ -1,4 +1,4 @@
-//! Tests of the wire format: what is read, what is refused and how, what is written.
+//! Tests of the wire format: what is parsed, what is refused and how, what is written.
 
 mod answering;
 mod reading;

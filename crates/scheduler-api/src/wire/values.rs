@@ -9,10 +9,10 @@ use serde::de::{MapAccess, SeqAccess};
 use serde_json::{Map, Number, Value};
 
 use super::fill::{Among, Fill, Reading, Trail, skip_list, skip_object};
-use super::malformed::one_line;
+use super::invalid_request::one_line;
 
-/// Entries of one list or map. Ten times the hosts of the largest region that we measure; without a bound a body of
-/// the permitted size could ask for many times its own memory.
+/// The bound of entries of one list or map. Ten times the hosts of the largest region in the benchmarks; without a
+/// bound a body of the permitted size could use many times its own memory.
 const MOST_ENTRIES: usize = 100_000;
 const TOO_MANY: &str = "at most 100000 entries";
 /// Characters of the key of a map that are shown.
@@ -109,9 +109,9 @@ impl<T: Fill + Default> Fill for Vec<T> {
     }
 }
 
-/// What maps of both kinds have in common.
+/// The common interface of both kinds of maps.
 trait Entries<V> {
-    /// Adds a value, and tells how many there are.
+    /// Adds a value, and returns the number of values.
     fn put(&mut self, key: String, value: V) -> usize;
 }
 
@@ -210,8 +210,8 @@ impl<T: Fill> Fill for Wrapped<T> {
     }
 }
 
-/// A value of a map of anything. Of a list only the first element is kept, and of an object nothing: that is all that
-/// hints, image properties and rules can mean.
+/// A value of a map of anything. Of a list only the first element is kept, and of an object nothing, because hints,
+/// image properties and rules use nothing else.
 impl Fill for Value {
     const EXPECTED: &'static str = "any value";
 

@@ -1,4 +1,4 @@
-//! Whatever the cloud and the question: both schedulers decide alike.
+//! For any cloud and any request, both schedulers decide alike.
 
 use berth_core::host::Host;
 use berth_scheduler::{Candidates, Request, ReservationType, Scheduler};
@@ -12,10 +12,9 @@ const NAMES: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 #[derive(Clone, Debug)]
 struct Story {
     hosts: Vec<Host>,
-    /// Size and host of slots that stand.
     slots: Vec<(i64, usize)>,
     question: Request,
-    /// Sizes of slots that are placed one after the other.
+    /// The sizes of slots that are placed one after the other.
     placed: Vec<i64>,
 }
 
@@ -57,19 +56,19 @@ fn story() -> impl Strategy<Value = Story> {
         .prop_map(|(hosts, slots, question, placed)| Story { hosts, slots, question, placed })
 }
 
-/// What a scheduler says to all of it.
-async fn told<F: Fixture>(story: &Story) -> Vec<String> {
+/// The decisions of a scheduler about all of it.
+async fn reported<F: Fixture>(story: &Story) -> Vec<String> {
     let fixture = F::with(&story.hosts).await;
     for (number, (size, on)) in story.slots.iter().enumerate() {
         fixture.shows(&in_force(&wanted(&format!("there-{number}"), gib(*size, size * 8)), NAMES[*on]));
     }
     let probed = fixture.scheduler().probe(&story.question).await;
-    let mut said = vec![format!("{probed:?}")];
+    let mut reported = vec![format!("{probed:?}")];
     for (number, size) in story.placed.iter().enumerate() {
         let placed = fixture.place(&wanted(&format!("new-{number}"), gib(*size, size * 8))).await;
-        said.push(format!("{placed:?}"));
+        reported.push(format!("{placed:?}"));
     }
-    said
+    reported
 }
 
 proptest! {
@@ -79,7 +78,7 @@ proptest! {
     fn both_decide_alike(story in story()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (here, there) =
-            runtime.block_on(async { (told::<InProcess>(&story).await, told::<OverHttp>(&story).await) });
+            runtime.block_on(async { (reported::<InProcess>(&story).await, reported::<OverHttp>(&story).await) });
         prop_assert_eq!(here, there);
     }
 }

@@ -1,4 +1,4 @@
-//! Small clouds, and what is asked about them.
+//! Small clouds, and requests for them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use berth_core::flavor::Flavor;
 use berth_core::reservation::{Reservation, ReservationKind};
 pub use berth_core::testing::host;
 use berth_core::{Bytes, ClusterName, Cores, Resources, SlotKey};
-use berth_scheduler::{Hints, Intent, Options, Rank, Request, SlotRequest};
+use berth_scheduler::{Hints, Intent, Options, Request, SlotRequest, WaitingRank};
 
 pub const PIPELINE: &str = "kvm-general-purpose-load-balancing";
 
@@ -28,7 +28,7 @@ pub fn key(name: &str) -> SlotKey {
 pub fn wanted(name: &str, size: Resources) -> SlotRequest {
     SlotRequest {
         key: key(name),
-        rank: Rank { created_unix: 1, commitment: "c".into(), number: 0 },
+        rank: WaitingRank { created_unix: 1, commitment: "c".into(), number: 0 },
         project: "p1".into(),
         zone: "az".into(),
         flavor: flavor(1, 1),
@@ -55,12 +55,11 @@ pub fn written(slot: &SlotRequest, host: &str) -> Reservation {
     }
 }
 
-/// The same once it is in force.
+/// The same slot when it is ready.
 pub fn in_force(slot: &SlotRequest, host: &str) -> Reservation {
     Reservation { status_host: Some(host.into()), ready: true, ..written(slot, host) }
 }
 
-/// A probe for VMs of a flavor.
 pub fn probe(flavor: Flavor) -> Request {
     Request {
         project: "cortex-capacity-probe".into(),

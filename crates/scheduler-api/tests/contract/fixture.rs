@@ -1,4 +1,4 @@
-//! The schedulers that the contract holds for, and what differs between them by decision.
+//! The schedulers of the contract, and the intended differences between them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,17 +12,15 @@ use berth_scheduler_api::{Chosen, External, Role};
 
 use crate::server::{Server, token};
 
-/// What a scheduler does differently by decision.
+/// The intended differences of a scheduler.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each stands for one decision")]
 pub struct Differences {
-    /// It decides on a commitment as a whole.
+    /// Whether it decides on a commitment as a whole.
     pub places_wholes: bool,
-    /// It has a waiting list, and tells why a slot is in it.
+    /// Whether it has a waiting list, and tells why a slot is in it.
     pub has_a_waiting_list: bool,
-    /// It tells the room of hosts.
-    pub tells_room: bool,
-    /// Which filters removed hosts is known.
+    pub reports_capacity: bool,
     pub counts_filters: bool,
 }
 
@@ -34,13 +32,12 @@ pub trait Fixture: Sized {
 
     fn scheduler(&self) -> &Chosen;
 
-    /// Everything that watches the cloud.
     fn views(&self) -> Vec<&BuiltIn>;
 
-    /// Answers over HTTP count for a while; that while is over.
+    /// Lets the claims of answers over HTTP expire.
     fn answers_run_out(&self);
 
-    /// After something was placed: only the leader has decided that.
+    /// Checks after a placement that only the leader has decided.
     fn is_led_well(&self) {}
 
     async fn with(hosts: &[Host]) -> Self {
@@ -57,7 +54,6 @@ pub trait Fixture: Sized {
         }
     }
 
-    /// The object appears or changes.
     fn shows(&self, reservation: &Reservation) {
         for view in self.views() {
             view.reservation_changed(&reservation.key, Some(reservation.clone()));
@@ -70,12 +66,10 @@ pub trait Fixture: Sized {
         }
     }
 
-    /// The apply for a slot has ended.
     fn ended(&self, slot: &SlotRequest) {
         self.scheduler().applied(std::slice::from_ref(&slot.key));
     }
 
-    /// The host that a slot gets.
     async fn place(&self, slot: &SlotRequest) -> Option<HostName> {
         match self.scheduler().place(slot).await.unwrap() {
             Placed::Host(host) => Some(host),
@@ -83,7 +77,6 @@ pub trait Fixture: Sized {
         }
     }
 
-    /// Nothing holds anything beyond what objects show.
     fn assumes_nothing(&self) {
         for view in self.views() {
             assert_eq!((view.assumed(), view.claimed(), view.drift()), (0, 0, vec![]));
@@ -95,7 +88,7 @@ fn built_in() -> Arc<BuiltIn> {
     Arc::new(BuiltIn::new(Settings { tie_break: TieBreak::Name, ..Settings::default() }, Box::new(|_| {})))
 }
 
-/// The scheduler of this process.
+/// The built-in scheduler in this process.
 pub struct InProcess {
     scheduler: Chosen,
     view: Arc<BuiltIn>,
@@ -103,7 +96,7 @@ pub struct InProcess {
 
 impl Fixture for InProcess {
     const DIFFERS: Differences =
-        Differences { places_wholes: true, has_a_waiting_list: true, tells_room: true, counts_filters: true };
+        Differences { places_wholes: true, has_a_waiting_list: true, reports_capacity: true, counts_filters: true };
 
     async fn start() -> Self {
         let view = built_in();
@@ -121,9 +114,8 @@ impl Fixture for InProcess {
     fn answers_run_out(&self) {}
 }
 
-/// What every external scheduler does differently.
 const EXTERNAL: Differences =
-    Differences { places_wholes: false, has_a_waiting_list: false, tells_room: false, counts_filters: false };
+    Differences { places_wholes: false, has_a_waiting_list: false, reports_capacity: false, counts_filters: false };
 
 fn external(server: &Server, view: &Arc<BuiltIn>) -> Chosen {
     let external = External::new(&server.url(), Some("berth/contract"), view.clone()).unwrap();
@@ -149,7 +141,7 @@ impl Fixture for OverHttp {
         &self.scheduler
     }
 
-    /// First theirs: a controller acts on what it sees when others may have seen it already.
+    /// The server's view first: other processes may see a change before the controller does.
     fn views(&self) -> Vec<&BuiltIn> {
         vec![self.there.scheduler(), &self.here]
     }
@@ -159,7 +151,7 @@ impl Fixture for OverHttp {
     }
 }
 
-/// A scheduler of which another replica is asked than the one that leads.
+/// A scheduler that is asked through a replica that does not lead.
 pub struct ThroughAFollower {
     scheduler: Chosen,
     here: Arc<BuiltIn>,

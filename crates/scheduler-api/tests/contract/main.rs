@@ -1,6 +1,6 @@
-//! One contract for every scheduler behind the trait: the same tests run against the one in this process and, over TCP
-//! and HTTP, against one that is fed with the same objects, asked directly or through a replica that does not lead.
-//! What differs by decision is said by the fixture.
+//! One contract for every implementation of the scheduler trait: the same tests run against the built-in one in this
+//! process and, over TCP and HTTP, against one with the same objects, directly or through a replica that does not lead.
+//! The fixture has the intended differences.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod alike;
@@ -43,7 +43,7 @@ contract! {
         a_slot_without_a_good_host_learns_how_many_there_were,
         without_any_host_there_is_nowhere_to_go,
         a_slot_counts_with_its_own_size,
-        room_that_was_given_is_not_given_twice,
+        capacity_that_was_given_is_not_given_twice,
         asking_again_gives_the_same_host_and_takes_nothing_more,
         a_slot_is_not_in_its_own_way,
         an_unknown_pipeline_is_named,
@@ -54,15 +54,15 @@ contract! {
         a_probe_ranks_hosts_and_takes_nothing,
         a_probe_can_be_limited_to_some_hosts,
         controllers_mean_the_hosts_that_they_list,
-        a_probe_can_look_past_what_is_there,
+        a_probe_can_ignore_what_is_there,
         a_probe_for_an_unknown_pipeline_names_it,
         contradicting_options_are_refused,
         the_same_cloud_gives_the_same_order;
     remembering:
         what_was_placed_is_no_intruder,
-        what_somebody_else_placed_is_judged,
+        what_another_client_placed_is_checked,
         an_apply_that_failed_leaves_nothing_behind,
         a_write_in_doubt_keeps_its_host,
-        a_pin_takes_room_on_one_host_only,
-        room_is_told_or_not_known;
+        a_pin_takes_capacity_on_one_host_only,
+        capacity_is_reported_or_not_known;
 }

@@ -2,7 +2,7 @@
 
 use berth_core::HostName;
 use berth_core::host::Host;
-use berth_scheduler::{Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest};
+use berth_scheduler::{CommitmentRequest, Placed, Placement, Scheduler, SchedulerError, SlotRequest};
 
 use crate::cloud::{flavor, gib, host, in_force, wanted, written};
 use crate::fixture::Fixture;
@@ -55,7 +55,7 @@ pub async fn a_slot_counts_with_its_own_size<F: Fixture>() {
     assert_eq!(fixture.place(&grown).await, None);
 }
 
-pub async fn room_that_was_given_is_not_given_twice<F: Fixture>() {
+pub async fn capacity_that_was_given_is_not_given_twice<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(4, 32))]).await;
     let names = ["s1", "s2", "s3"];
     let mut hosts = Vec::new();
@@ -113,7 +113,7 @@ pub async fn a_flavor_that_no_pipeline_fits_is_an_error<F: Fixture>() {
 pub async fn a_commitment_is_placed_as_a_whole_or_later<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(4, 32))]).await;
     let slots = ["s1", "s2", "s3"].map(|name| wanted(name, gib(3, 24)));
-    let whole = WholeRequest { slots: slots.to_vec(), all_or_nothing: true, ..WholeRequest::default() };
+    let whole = CommitmentRequest { slots: slots.to_vec(), all_or_nothing: true, ..CommitmentRequest::default() };
     match fixture.scheduler().place_all(&whole).await.unwrap() {
         Placement::Later => assert!(!F::DIFFERS.places_wholes),
         Placement::Decided { hosts, shortage } => {
@@ -122,7 +122,7 @@ pub async fn a_commitment_is_placed_as_a_whole_or_later<F: Fixture>() {
         }
     }
     fixture.assumes_nothing();
-    // Both ways lead to hosts for what fits.
+    // Both ways find hosts for the slots that fit.
     for slot in &slots[..2] {
         assert!(fixture.place(slot).await.is_some());
     }

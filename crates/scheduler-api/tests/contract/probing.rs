@@ -1,4 +1,4 @@
-//! Questions that change nothing.
+//! Requests that change nothing.
 
 use berth_core::HostName;
 use berth_scheduler::{Candidates, Hints, Intent, Options, Request, ReservationType, Scheduler, SchedulerError};
@@ -36,7 +36,7 @@ pub async fn a_probe_can_be_limited_to_some_hosts<F: Fixture>() {
     assert_eq!(fixture.scheduler().probe(&request).await.unwrap().len(), 1);
 }
 
-/// U6: also where the pipeline takes all hosts whatever is listed, as it does for Nova.
+/// Also where the pipeline takes all hosts regardless of the list, as it does for Nova.
 pub async fn controllers_mean_the_hosts_that_they_list<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(8, 64)), host("c", gib(8, 64))]).await;
     let listed = |names: &[&str], hints: Hints| {
@@ -58,7 +58,7 @@ pub async fn controllers_mean_the_hosts_that_they_list<F: Fixture>() {
     assert_eq!(hosts(&fixture, &as_nova).await, names(&["a", "b", "c"]));
 }
 
-pub async fn a_probe_can_look_past_what_is_there<F: Fixture>() {
+pub async fn a_probe_can_ignore_what_is_there<F: Fixture>() {
     let used = berth_core::host::Host { allocation: gib(3, 24).into(), ..host("used", gib(4, 32)) };
     let fixture = F::with(&[used, host("reserved", gib(4, 32))]).await;
     fixture.shows(&in_force(&wanted("s", gib(3, 24)), "reserved"));

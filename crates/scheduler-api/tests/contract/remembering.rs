@@ -1,6 +1,6 @@
-//! What is kept of decisions until objects show them, and how objects are judged.
+//! What is kept of decisions until objects show them, and how objects are checked.
 
-use berth_scheduler::{Pin, Scheduler, SchedulerError, SlotRequest, Verdict};
+use berth_scheduler::{HostVerdict, Pin, Scheduler, SchedulerError, SlotRequest};
 
 use crate::cloud::{gib, host, wanted, written};
 use crate::fixture::Fixture;
@@ -11,29 +11,29 @@ pub async fn what_was_placed_is_no_intruder<F: Fixture>() {
     fixture.place(&slot).await.unwrap();
     fixture.shows(&written(&slot, "a"));
     fixture.ended(&slot);
-    // The host is over-booked later; a slot that we placed is not to blame.
+    // The host is over-booked later; that does not affect a slot that we placed.
     fixture.host(host("a", gib(2, 16)));
-    assert_eq!(fixture.scheduler().verdict(&slot.key), Verdict::Ok);
+    assert_eq!(fixture.scheduler().verdict(&slot.key), HostVerdict::Ok);
     fixture.assumes_nothing();
 }
 
-pub async fn what_somebody_else_placed_is_judged<F: Fixture>() {
+pub async fn what_another_client_placed_is_checked<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32))]).await;
     let slots = ["ok", "large", "nowhere", "zone", "unknown"].map(|name| wanted(name, gib(1, 8)));
     let [ok, large, nowhere, zone, unknown] = slots;
     let large = SlotRequest { size: gib(16, 8), ..large };
     let zone = SlotRequest { zone: "other".into(), ..zone };
     fixture.shows(&written(&ok, "a"));
-    assert_eq!(fixture.scheduler().verdict(&ok.key), Verdict::Ok);
+    assert_eq!(fixture.scheduler().verdict(&ok.key), HostVerdict::Ok);
     fixture.shows(&written(&nowhere, "no-such-host"));
     fixture.shows(&written(&zone, "a"));
     let verdict = |slot: &SlotRequest| fixture.scheduler().verdict(&slot.key);
-    assert_eq!(verdict(&nowhere), Verdict::NoSuchHost);
-    assert_eq!(verdict(&zone), Verdict::WrongZone { zone: "az".into() });
-    assert_eq!(verdict(&unknown), Verdict::Ok);
+    assert_eq!(verdict(&nowhere), HostVerdict::NoSuchHost);
+    assert_eq!(verdict(&zone), HostVerdict::WrongZone { zone: "az".into() });
+    assert_eq!(verdict(&unknown), HostVerdict::Ok);
     fixture.gone(&zone.key);
     fixture.shows(&written(&large, "a"));
-    assert!(matches!(verdict(&large), Verdict::Overbooked { .. }), "{:?}", verdict(&large));
+    assert!(matches!(verdict(&large), HostVerdict::Overbooked { .. }), "{:?}", verdict(&large));
 }
 
 pub async fn an_apply_that_failed_leaves_nothing_behind<F: Fixture>() {
@@ -41,7 +41,7 @@ pub async fn an_apply_that_failed_leaves_nothing_behind<F: Fixture>() {
     let slot = wanted("s", gib(4, 32));
     assert!(fixture.place(&slot).await.is_some());
     fixture.ended(&slot);
-    // The same slot is not kept from trying again.
+    // The same slot may be tried again.
     assert!(fixture.place(&slot).await.is_some());
     fixture.ended(&slot);
     fixture.answers_run_out();
@@ -62,7 +62,7 @@ pub async fn a_write_in_doubt_keeps_its_host<F: Fixture>() {
     for other in [&larger, &elsewhere] {
         assert_eq!(fixture.scheduler().place(other).await, Err(doubt.clone()));
     }
-    // An apply that knows nothing of it does not end it; a look does.
+    // An apply that knows nothing of it does not end it; a reconciliation does.
     fixture.ended(&slot);
     assert_eq!(fixture.scheduler().place(&larger).await, Err(doubt));
     fixture.scheduler().settled(&slot.key);
@@ -71,7 +71,7 @@ pub async fn a_write_in_doubt_keeps_its_host<F: Fixture>() {
     assert!(fixture.place(&larger).await.is_some());
 }
 
-pub async fn a_pin_takes_room_on_one_host_only<F: Fixture>() {
+pub async fn a_pin_takes_capacity_on_one_host_only<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(4, 32))]).await;
     let pin =
         |host: &str, size, zone: &str| Pin { key: wanted("s", size).key, host: host.into(), size, zone: zone.into() };
@@ -87,14 +87,14 @@ pub async fn a_pin_takes_room_on_one_host_only<F: Fixture>() {
     assert_eq!(fixture.place(&slot).await, Some("a".into()));
     fixture.shows(&written(&slot, "a"));
     fixture.ended(&slot);
-    assert_eq!(fixture.scheduler().verdict(&slot.key), Verdict::Ok);
+    assert_eq!(fixture.scheduler().verdict(&slot.key), HostVerdict::Ok);
     fixture.assumes_nothing();
 }
 
-pub async fn room_is_told_or_not_known<F: Fixture>() {
+pub async fn capacity_is_reported_or_not_known<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32))]).await;
     fixture.shows(&written(&wanted("s", gib(1, 8)), "a"));
-    let room = fixture.scheduler().room(&"a".into());
-    assert_eq!(room, F::DIFFERS.tells_room.then_some(gib(3, 24)));
-    assert_eq!(fixture.scheduler().room(&"no-such-host".into()), None);
+    let free = fixture.scheduler().free_capacity(&"a".into());
+    assert_eq!(free, F::DIFFERS.reports_capacity.then_some(gib(3, 24)));
+    assert_eq!(fixture.scheduler().free_capacity(&"no-such-host".into()), None);
 }

@@ -1,4 +1,4 @@
-//! A scheduler behind HTTP: our own server on a socket, over a view that is fed like that of the client.
+//! A scheduler behind HTTP: our own server on a socket, over a view that gets the same objects as that of the client.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,21 +8,19 @@ use std::time::Duration;
 
 use berth_scheduler::{BuiltIn, Request};
 use berth_scheduler_api::metrics::ApiMetrics;
-use berth_scheduler_api::server::{Api, ApiLimits, PATH, Surroundings, router};
+use berth_scheduler_api::server::{Api, ApiLimits, PATH, TimeAndRandom, router};
 use berth_scheduler_api::{Backend, Forward, GuestLookup, Outcome, Role};
 use berth_telemetry::config::{Token, decode};
 use berth_telemetry::metrics::Metrics;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-/// What every server here wants to see.
 pub fn token() -> Token {
     let values = json!({"scheduler": {"token": "c0ntract"}});
     let loaded = decode(values.as_object().unwrap(), true).unwrap();
     loaded.configuration.scheduler.token.unwrap()
 }
 
-/// A listening server.
 pub struct Server {
     scheduler: Arc<BuiltIn>,
     address: SocketAddr,
@@ -30,13 +28,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// One that answers only those who show [`token`].
+    /// Starts a server that requires [`token`].
     pub async fn start(scheduler: Arc<BuiltIn>, role: Role) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let has_decided = Arc::new(AtomicBool::new(false));
         let process = Process { scheduler: scheduler.clone(), role, has_decided: has_decided.clone() };
-        let surroundings = Surroundings { now: Arc::new(|| Duration::ZERO), chance: Arc::new(|| 0) };
+        let surroundings = TimeAndRandom { now: Arc::new(|| Duration::ZERO), chance: Arc::new(|| 0) };
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
         let forward = Forward::new("follower").unwrap();
         let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
@@ -57,7 +55,7 @@ impl Server {
         format!("{}{PATH}", self.base())
     }
 
-    /// Whether it has decided on anything that changes something.
+    /// Whether it has made a decision that changes something.
     pub fn has_decided(&self) -> bool {
         self.has_decided.load(Ordering::Relaxed)
     }

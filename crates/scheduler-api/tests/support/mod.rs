@@ -1,4 +1,4 @@
-//! A double of an API server, followed by stores on tokio's paused clock.
+//! A double of an API server with stores that watch it, on tokio's paused clock.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use berth_testkit::Server;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// A server and what is needed to work with it.
 pub struct Scene {
     pub server: Server,
     pub cluster: Cluster,
@@ -32,20 +31,18 @@ impl Scene {
         Self { cluster: server.cluster(), server, clock, metrics, counted, stop: CancellationToken::new() }
     }
 
-    /// Follows a kind from now on.
     pub fn follow<K: Kind>(&self, store: &Store<K>) {
         let (stop, counted) = (self.stop.clone(), self.counted.stores.clone());
         tokio::spawn(feed_optional(store.clone(), self.cluster.clone(), stop, counted));
     }
 
-    /// Follows a kind and waits for its first list.
+    /// Watches a kind and waits for its first list.
     #[allow(dead_code, reason = "not every test needs it")]
-    pub async fn followed<K: Kind>(&self, store: &Store<K>) {
+    pub async fn synced<K: Kind>(&self, store: &Store<K>) {
         self.follow(store);
         store.synced(&ClusterName::home()).await;
     }
 
-    /// A publisher of events that works.
     #[allow(dead_code, reason = "not every test needs it")]
     pub fn events(&self) -> Events {
         let (events, work) =
@@ -63,7 +60,7 @@ impl Scene {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let waiting = async {
         while !holds().await {

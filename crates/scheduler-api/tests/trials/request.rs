@@ -1,5 +1,6 @@
-//! What is tried with a body, by the fuzzer and by a test of `berth-scheduler-api` that goes over the seeds: it is read,
-//! decided over a few hosts, answered and written again. Nothing of that may panic, and what is read has to survive.
+//! The property of `request`, for the fuzzer and for a test of `berth-scheduler-api` with the seeds: a body is parsed,
+//! decided over a few hosts, answered and written again. Nothing may panic, and a parsed request must survive a round
+//! trip.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,14 +16,13 @@ use berth_scheduler_api::wire::{self, Ids};
 static SCHEDULER: LazyLock<BuiltIn> = LazyLock::new(scheduler);
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
-/// Between two requests so much time passes that the answer to the first counts no more.
+/// So much time passes between two requests that the claim of the first answer has expired.
 const PAUSE: Duration = Duration::from_secs(3600);
 
-/// Tries a body.
 pub fn request(body: &[u8]) {
     match wire::decode(body) {
-        Err(malformed) => {
-            let text = malformed.to_string();
+        Err(invalid) => {
+            let text = invalid.to_string();
             assert!(!text.is_empty() && text.len() < 4000 && !text.contains('\n'), "{text:?}");
         }
         Ok(incoming) => {
@@ -34,8 +34,8 @@ pub fn request(body: &[u8]) {
 }
 
 fn written_again(request: &Request) {
-    let body = wire::encode(request, &Ids::default()).expect("every request can be written");
-    let again = wire::decode(&body).expect("what was written can be read").request;
+    let body = wire::encode(request, &Ids::default()).expect("every request can be serialized");
+    let again = wire::decode(&body).expect("a serialized request can be parsed").request;
     assert_eq!(
         (&again.instance, &again.pipeline, &again.options),
         (&request.instance, &request.pipeline, &request.options)

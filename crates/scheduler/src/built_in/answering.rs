@@ -53,7 +53,7 @@ impl Inner {
         Ok((decision, explanation))
     }
 
-    /// Keeps the first host for the instance, in place of what was kept for it before; without a host nothing is.
+    /// Claims the first host for the instance, in place of its former claim; without a host it claims nothing.
     fn hold(&mut self, call: &Call<'_>, host: Option<&HostName>) -> Option<Booking> {
         let request = call.request;
         let view = &mut self.fleet.view;
@@ -123,8 +123,9 @@ fn shortlist(request: &Request, settings: &AnswerSettings, decision: &Decision, 
     hosts
 }
 
-// Names of hosts to be looked up often, for one request: thousands of names are compared with thousands of others. They
-// are sorted by a hash, whose order nobody sees, so that names are read only where they are almost certainly equal.
+// Names of hosts to be read again often, for one request: thousands of names are compared with thousands of others.
+// They are sorted by a hash, whose order is not visible, so that names are read only where they are almost certainly
+// equal.
 
 const PLACE_BITS: u32 = 32;
 
@@ -145,7 +146,6 @@ impl<'n> FromIterator<&'n HostName> for NameSet<'n> {
 }
 
 impl NameSet<'_> {
-    /// Whether the name is in the set.
     pub(crate) fn has(&self, name: &HostName) -> bool {
         let first = first(name);
         let from = self.keys.partition_point(|key| *key < first);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_the_same_key_are_told_apart() {
+    fn names_with_the_same_key_are_reported_apart() {
         let names = ["a", "b", "c"].map(HostName::from);
         let set = NameSet { names: names.iter().take(2).collect(), keys: vec![first(&names[2]), first(&names[2]) | 1] };
         assert!(!set.has(&names[2]));

@@ -1,5 +1,5 @@
-//! Hosts that an external scheduler has chosen: this view remembers them like its own decisions until the objects show
-//! them. Whether they are good is not asked; the other one has decided.
+//! Holds hosts that an external scheduler has chosen: the view keeps them like its own decisions until the objects show
+//! them. The filters do not check them, because the external scheduler has decided.
 
 use berth_capacity_view::{Assumed, HostState};
 use berth_core::{HostName, SlotKey, VmId};
@@ -17,9 +17,9 @@ impl BuiltIn {
         names
     }
 
-    /// The host that a slot holds already, if it is good for its size and zone. An entry in doubt that is not is an
-    /// error: the write that it belongs to may have happened, so it can only be repeated.
-    pub fn held(&self, slot: &SlotRequest) -> Result<Option<HostName>, SchedulerError> {
+    /// The host that a slot holds already, if it is valid for its size and zone. An invalid entry in doubt is an error:
+    /// its write may have happened, so it can only be repeated.
+    pub fn is_held(&self, slot: &SlotRequest) -> Result<Option<HostName>, SchedulerError> {
         self.lock().slot_held(slot)
     }
 
@@ -37,7 +37,7 @@ impl Inner {
         let in_zone = host.is_some_and(|host| slot.zone.is_empty() || slot.zone == host.zone);
         match in_zone && slot.size.fits(entry.size) {
             true => Ok(Some(entry.host.clone())),
-            false if entry.doubt => Err(in_doubt(&slot.key, &entry.host)),
+            false if entry.doubt => Err(doubt_error(&slot.key, &entry.host)),
             false => Ok(None),
         }
     }
@@ -49,7 +49,7 @@ impl Inner {
         let doubted = self.fleet.view.assumed(&slot.key).filter(|entry| entry.doubt);
         if let Some(entry) = doubted {
             let same = entry.host == *host && slot.size.fits(entry.size);
-            return if same { Ok(true) } else { Err(in_doubt(&slot.key, &entry.host)) };
+            return if same { Ok(true) } else { Err(doubt_error(&slot.key, &entry.host)) };
         }
         let entry = Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, doubt: false };
         let mut freed = self.fleet.view.assume(entry);
@@ -61,6 +61,6 @@ impl Inner {
     }
 }
 
-fn in_doubt(key: &SlotKey, host: &HostName) -> SchedulerError {
+fn doubt_error(key: &SlotKey, host: &HostName) -> SchedulerError {
     SchedulerError::InDoubt { key: key.clone(), host: host.clone() }
 }

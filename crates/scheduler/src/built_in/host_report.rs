@@ -1,5 +1,4 @@
-//! What one host holds and whom it refuses, for people. Nothing is decided here: the sums are those of the capacity view,
-//! the refusal is that of the pipeline.
+//! The load of one host, and the requests that it refuses, for users.
 
 use std::cmp::Reverse;
 
@@ -10,24 +9,22 @@ use berth_core::reservation::Reservation;
 use berth_core::{HostName, ProjectId, Resources};
 
 use super::{BuiltIn, Inner};
-use crate::field::Scope;
+use crate::candidates::Scope;
 use crate::row::tenants;
-use crate::service::hindrances;
-use crate::{FilterName, Hindrance, Request, SchedulerError};
+use crate::service::out_of_service_reasons;
+use crate::{FilterName, OutOfService, Request, SchedulerError};
 
-/// A host with everything that takes room on it.
+/// A host with everything that takes free capacity on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostReport {
-    /// The host as it was observed.
     pub host: Host,
     /// The conditions that keep it out of service.
-    pub hindrances: Vec<Hindrance>,
+    pub hindrances: Vec<OutOfService>,
     /// The projects that its aggregates admit; empty means all.
     pub tenants: Vec<ProjectId>,
     /// Capacity minus VMs, reservations and assume entries; negative means over-booked.
     pub free: Amounts,
-    /// The same as the objects alone show it, without what is promised and not seen yet: capacity minus VMs and
-    /// reservations.
+    /// The free capacity that the objects alone show, without promises: capacity minus VMs and reservations.
     pub observed: Amounts,
     /// The reservations that name it, the largest block of memory first.
     pub reservations: Vec<Held>,
@@ -36,22 +33,21 @@ pub struct HostReport {
 /// A reservation on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The reservation.
     pub reservation: Reservation,
-    /// What it blocks there besides the VMs that are there.
+    /// The block there besides the VMs that are there.
     pub block: Block,
-    /// What it covers of VMs that were promised into it and that its object does not show yet.
+    /// The part that covers VMs which were promised into it and which its object does not show yet.
     pub covered: Resources,
 }
 
 impl BuiltIn {
-    /// What a host holds; `None` when no such host is known.
+    /// The load of a host; `None` if the host is unknown.
     pub fn host_report(&self, name: &HostName) -> Option<HostReport> {
         self.lock().host_report(name)
     }
 
-    /// What removes a host first when this is asked, whatever other hosts there are; `None` when nothing does. A host that
-    /// is not known refuses nothing.
+    /// The filter that removes a host first for this request, independent of other hosts; `None` if no filter does. An
+    /// unknown host refuses nothing.
     pub fn refusal(&self, host: &HostName, request: &Request) -> Result<Option<FilterName>, SchedulerError> {
         let inner = self.lock();
         let Some(id) = inner.fleet.view.id(host) else { return Ok(None) };
@@ -69,7 +65,7 @@ impl Inner {
         let state = view.state(view.id(name)?)?;
         Some(HostReport {
             host: state.host().clone(),
-            hindrances: hindrances(state.host()),
+            hindrances: out_of_service_reasons(state.host()),
             tenants: tenants(state.host()).into_iter().collect(),
             free: state.free(),
             observed: block::free(state.host(), state.taken().iter().map(|taken| &taken.block)),
@@ -135,8 +131,8 @@ mod tests {
         ]
         .into();
         let report = scheduler(node, &[]).host_report(&"node".into()).unwrap();
-        let said: Vec<_> = report.hindrances.iter().map(|one| (one.condition, one.status)).collect();
-        assert_eq!(said, [("Ready", ConditionStatus::Unknown), ("Terminating", ConditionStatus::True)]);
+        let text: Vec<_> = report.hindrances.iter().map(|one| (one.condition, one.status)).collect();
+        assert_eq!(text, [("Ready", ConditionStatus::Unknown), ("Terminating", ConditionStatus::True)]);
         assert_eq!(scheduler(host("node", gib(1, 1)), &[]).host_report(&"other".into()), None);
     }
 

@@ -1,5 +1,5 @@
-//! What the lock protects, and the events that change it. Placing is in `placing`, answering requests from
-//! outside in `answering`, giving out freed room in `serving`.
+//! The state under the lock, and the events that change it. Placing is in `placing`, answering external requests in
+//! `answering`, giving out capacity that becomes free in `serving`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use berth_core::{HostName, SlotKey};
 use super::settings::Settings;
 use crate::engine::{self, Scope};
 use crate::fleet::Fleet;
-use crate::{Decision, Explanation, Rank, Request, SchedulerError, Shortage, SlotRequest, Stopwatch, explain};
+use crate::{Decision, Explanation, Request, SchedulerError, Shortage, SlotRequest, Stopwatch, WaitingRank, explain};
 
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) fleet: Fleet,
     pub(super) settings: Settings,
     pub(super) waiting: WaitingList,
-    /// Slots from the waiting list that hold an entry and have not asked for it yet.
+    /// Slots from the waiting list that have an entry and have not requested their host yet.
     pub(super) kept: BTreeSet<SlotKey>,
     /// Those of them that are not enqueued yet.
     pub(super) served: Vec<SlotKey>,
@@ -47,8 +47,8 @@ impl Inner {
         self.fleet.remove_host(name);
     }
 
-    /// A slot with a host waits no more. If it has not asked for the host that was kept for it, somebody else has
-    /// chosen, and what was kept is free.
+    /// A slot with a host leaves the waiting list. If it has not requested the host that was kept for it, another
+    /// client has chosen one, and the kept capacity is free.
     pub(super) fn set_reservation(&mut self, reservation: Reservation) {
         let key = reservation.key.clone();
         let placed = reservation.target_host.is_some();
@@ -80,7 +80,7 @@ impl Inner {
         self.serve(freed);
     }
 
-    /// Only an entry in doubt ends: a look-up says nothing about a write that began after it.
+    /// Only an entry in doubt ends: a read proves nothing about a write that began after it.
     pub(super) fn settled(&mut self, key: &SlotKey) {
         if self.fleet.view.assumed(key).is_some_and(|entry| entry.doubt) {
             self.kept.remove(key);
@@ -124,13 +124,13 @@ impl Inner {
     }
 }
 
-// The waiting list: slots without a host, oldest commitment first. It remembers why the last try failed;
-// whether freed room fits is tried by its owner.
+// The waiting list: slots without a host, oldest commitment first. It remembers why the last try failed; whether freed
+// free capacity fits is tried by its owner.
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitingList {
-    slots: BTreeMap<(Rank, SlotKey), (Arc<SlotRequest>, Shortage)>,
-    ranks: BTreeMap<SlotKey, Rank>,
+    slots: BTreeMap<(WaitingRank, SlotKey), (Arc<SlotRequest>, Shortage)>,
+    ranks: BTreeMap<SlotKey, WaitingRank>,
 }
 
 impl WaitingList {

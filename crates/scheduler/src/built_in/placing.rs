@@ -1,14 +1,14 @@
 //! Hosts for slots: one, all of a commitment, or a given host. Each answer is held by an assume entry before the lock
 //! is released.
 
-use berth_capacity_view::{Assumed, Entries, HostState, Overlay};
+use berth_capacity_view::{Assumed, DecisionEntries, HostState, Overlay};
 use berth_core::{HostName, VmId};
 
 use super::inner::Inner;
 use crate::engine::Scope;
-use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest, WholeRequest};
+use crate::{CommitmentRequest, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest};
 
-/// What looking for a host gives.
+/// The result of a search for a host.
 enum Found {
     /// The host of an entry in doubt, which stays.
     InDoubt(HostName),
@@ -60,21 +60,22 @@ impl Inner {
         placed
     }
 
-    pub(super) fn place_all(&mut self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
+    pub(super) fn place_all(&mut self, commitment: &CommitmentRequest) -> Result<Placement, SchedulerError> {
         let mut overlay = self.fleet.view.overlay();
-        let found = self.find_all(&mut overlay, whole);
+        let found = self.find_all(&mut overlay, commitment);
         let mut entries = overlay.into_entries();
         let refused = !found.iter().all(is_found);
         let failed = found.iter().any(Result::is_err);
-        for (slot, found) in whole.slots.iter().zip(&found) {
-            let refused = failed || refused && whole.all_or_nothing;
-            self.conclude(slot, found, refused, whole.existing, &mut entries);
+        for (slot, found) in commitment.slots.iter().zip(&found) {
+            let refused = failed || refused && commitment.all_or_nothing;
+            self.conclude(slot, found, refused, commitment.existing, &mut entries);
         }
         let freed = self.fleet.view.commit(entries);
-        let doubt = (refused && !failed && whole.all_or_nothing).then(|| self.doubt_in_the_way(whole)).flatten();
+        let doubt =
+            (refused && !failed && commitment.all_or_nothing).then(|| self.doubt_in_the_way(commitment)).flatten();
         self.serve(freed);
         if let Some(entry) = doubt {
-            return Err(in_doubt(&entry));
+            return Err(doubt_error(&entry));
         }
         let mut shortage = None;
         let mut host = |found: Found| found.into_host().map_err(|first| _ = shortage.get_or_insert(first)).ok();
@@ -82,9 +83,13 @@ impl Inner {
         Ok(Placement::Decided { hosts, shortage })
     }
 
-    fn find_all(&self, overlay: &mut Overlay<'_>, whole: &WholeRequest) -> Vec<Result<Found, SchedulerError>> {
-        whole.shrink.iter().for_each(|(key, size)| overlay.shrink(key, *size));
-        whole.release.iter().for_each(|key| overlay.release(key));
+    fn find_all(
+        &self,
+        overlay: &mut Overlay<'_>,
+        commitment: &CommitmentRequest,
+    ) -> Vec<Result<Found, SchedulerError>> {
+        commitment.shrink.iter().for_each(|(key, size)| overlay.shrink(key, *size));
+        commitment.release.iter().for_each(|key| overlay.release(key));
         let find = |slot: &SlotRequest| {
             let found = self.find(overlay, slot);
             if let Some(host) = given(&found) {
@@ -93,13 +98,13 @@ impl Inner {
             }
             found
         };
-        whole.slots.iter().map(find).collect()
+        commitment.slots.iter().map(find).collect()
     }
 
-    /// Of the entries in doubt without which the whole would have had room the first: the write that it belongs to may
-    /// have come to nothing, and what nobody knows is no reason to reject.
-    fn doubt_in_the_way(&self, whole: &WholeRequest) -> Option<Assumed> {
-        let is_own = |entry: &Assumed| whole.slots.iter().any(|slot| slot.key == entry.key);
+    /// The first entry in doubt without which the commitment would have had free capacity. The write of the entry may
+    /// have failed, and an unknown outcome must not cause a rejection.
+    fn doubt_in_the_way(&self, commitment: &CommitmentRequest) -> Option<Assumed> {
+        let is_own = |entry: &Assumed| commitment.slots.iter().any(|slot| slot.key == entry.key);
         let view = &self.fleet.view;
         let doubts: Vec<&Assumed> = view.all_assumed().filter(|entry| entry.doubt && !is_own(entry)).collect();
         let first = *doubts.first()?;
@@ -107,18 +112,18 @@ impl Inner {
         for entry in &doubts {
             overlay.forget(&entry.key);
         }
-        self.find_all(&mut overlay, whole).iter().all(is_found).then(|| first.clone())
+        self.find_all(&mut overlay, commitment).iter().all(is_found).then(|| first.clone())
     }
 
-    /// Takes back what was found when the whole is refused; else the list and the keepsakes follow the outcome. A slot
-    /// that does not exist yet and does not fit enters the list when it asks for itself.
+    /// Ends the new entries if the whole commitment is refused; otherwise updates the waiting list and the kept hosts.
+    /// A slot that does not exist yet and does not fit enters the list with its own request.
     fn conclude(
         &mut self,
         slot: &SlotRequest,
         found: &Result<Found, SchedulerError>,
         refused: bool,
         existing: bool,
-        entries: &mut Entries,
+        entries: &mut DecisionEntries,
     ) {
         match found {
             Ok(Found::New(_)) if refused => entries.forget(&slot.key),
@@ -133,8 +138,8 @@ impl Inner {
         }
     }
 
-    /// Looks for a host: the one that is kept for the slot, the one that it prefers, the best. What was assumed for the slot
-    /// has ended then, unless it is in doubt.
+    /// Finds a host: the one that is kept for the slot, the one that it prefers, the best. The former assume entry of
+    /// the slot ends, unless it is in doubt.
     fn find(&self, overlay: &mut Overlay<'_>, slot: &SlotRequest) -> Result<Found, SchedulerError> {
         let standing = overlay.assumed(&slot.key).cloned();
         if let Some(entry) = standing.as_ref().filter(|entry| entry.doubt) {
@@ -143,7 +148,7 @@ impl Inner {
         overlay.forget(&slot.key);
         let own_block = !overlay.changes_slot(&slot.key);
         if own_block {
-            // A slot that is placed anew must not be in its own way.
+            // A slot that is placed again must not count against itself.
             overlay.release(&slot.key);
         }
         let kept = standing.as_ref().map(|entry| &entry.host);
@@ -173,7 +178,7 @@ impl Inner {
         self.best(overlay, request, Scope::Request)
     }
 
-    /// The best host, or why there is none; a failing filter is an error here.
+    /// The best host, or the shortage; a failing filter is an error here.
     pub(super) fn best(
         &self,
         overlay: &Overlay<'_>,
@@ -192,14 +197,18 @@ impl Inner {
         let view = &self.fleet.view;
         let host = view.id(&entry.host).and_then(|id| view.state(id)).map(HostState::host);
         let good = host.is_some_and(|host| slot.zone.is_empty() || slot.zone == host.zone);
-        if good && slot.size.fits(entry.size) { Ok(Found::InDoubt(entry.host.clone())) } else { Err(in_doubt(entry)) }
+        if good && slot.size.fits(entry.size) {
+            Ok(Found::InDoubt(entry.host.clone()))
+        } else {
+            Err(doubt_error(entry))
+        }
     }
 
     pub(super) fn pin(&mut self, pin: &Pin) -> Result<bool, SchedulerError> {
         let former = self.fleet.view.assumed(&pin.key).cloned();
         let doubt = former.as_ref().is_some_and(|entry| entry.doubt);
         if let Some(entry) = former.as_ref().filter(|entry| entry.doubt && entry.host != pin.host) {
-            return Err(in_doubt(entry));
+            return Err(doubt_error(entry));
         }
         if !self.may_hold(pin) {
             return Ok(false);
@@ -221,7 +230,7 @@ impl Inner {
     fn may_hold(&self, pin: &Pin) -> bool {
         let view = &self.fleet.view;
         let host = view.id(&pin.host).and_then(|id| view.state(id)).map(HostState::host);
-        host.is_some_and(|host| host.nonsense.is_none() && (pin.zone.is_empty() || pin.zone == host.zone))
+        host.is_some_and(|host| host.invalid_amount.is_none() && (pin.zone.is_empty() || pin.zone == host.zone))
     }
 }
 
@@ -237,11 +246,11 @@ fn entry(slot: &SlotRequest, host: &HostName) -> Assumed {
     Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, doubt: false }
 }
 
-/// Whose claim an earlier answer about the slot has made; it did not count for the decision.
+/// The instance whose claim an earlier response about the slot has made; it did not count for the decision.
 fn claimant(slot: &SlotRequest) -> VmId {
     VmId::new(slot.key.name.as_str())
 }
 
-fn in_doubt(entry: &Assumed) -> SchedulerError {
+fn doubt_error(entry: &Assumed) -> SchedulerError {
     SchedulerError::InDoubt { key: entry.key.clone(), host: entry.host.clone() }
 }

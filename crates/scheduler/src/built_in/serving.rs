@@ -1,5 +1,5 @@
-//! Giving out freed room to the waiting list, oldest commitment first. Only the hosts that gained something are tried:
-//! nothing fitted on the others at the last try, and they have no more room since.
+//! Giving out freed free capacity to the waiting list, oldest commitment first. Only the hosts that gained something
+//! are tried: nothing fitted on the others at the last try, and they have no more capacity since.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Inner {
     fn could_take(&self, slot: &SlotRequest, id: HostId) -> bool {
         self.fleet.view.state(id).is_some_and(|state| {
             (slot.zone.is_empty() || slot.zone == state.host().zone)
-                && state.room().is_some_and(|room| slot.size.fits(room))
+                && state.free_capacity().is_some_and(|free| slot.size.fits(free))
         })
     }
 }

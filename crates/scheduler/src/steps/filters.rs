@@ -39,7 +39,6 @@ enum Load {
     With(fn(&[Param]) -> Made<dyn Filter>),
 }
 
-/// One that takes no parameters.
 const fn plain(name: &'static str, does: &'static str, make: fn() -> Box<dyn Filter>) -> FilterKind {
     FilterKind { name, does, parameters: "", load: Load::Plain(make) }
 }
@@ -99,7 +98,7 @@ pub(crate) const ALL: [FilterKind; 16] = [
     },
     FilterKind {
         name: "filter_has_enough_capacity",
-        does: "keeps hosts with room for all instances of the request",
+        does: "keeps hosts with free capacity for all instances of the request",
         parameters: "`lockReserved`, `ignoreAllocations`: bool; `ignoredReservationTypes`: list",
         load: Load::With(has_enough_capacity::load),
     },

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use berth_capacity_view::HostId;
 
-use crate::steps::StepFault;
-use crate::survivors::Survivors;
+use crate::feasible_hosts::FeasibleHosts;
+use crate::steps::StepError;
 
 /// How much each resource counts; `None` for a resource that does not count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,20 +15,20 @@ pub(crate) struct ResourceWeights {
 }
 
 impl ResourceWeights {
-    pub(crate) fn new(weights: &BTreeMap<String, f64>) -> Result<Self, StepFault> {
+    pub(crate) fn new(weights: &BTreeMap<String, f64>) -> Result<Self, StepError> {
         if weights.is_empty() {
-            return Err(StepFault::NoResourceWeights);
+            return Err(StepError::NoResourceWeights);
         }
         if let Some(other) = weights.keys().find(|key| !["memory", "cpu"].contains(&key.as_str())) {
-            return Err(StepFault::UnknownResource(other.clone()));
+            return Err(StepError::UnknownResource(other.clone()));
         }
         Ok(Self { memory: weights.get("memory").copied(), cpu: weights.get("cpu").copied() })
     }
 
-    /// For each host the weighted mean of what there is a value for; 0 without any. A value that is not known is NaN.
+    /// For each host the weighted mean of its values; 0 without any. An unknown value is NaN.
     pub(crate) fn mean(
         self,
-        hosts: &Survivors<'_>,
+        hosts: &FeasibleHosts<'_>,
         memory: impl Fn(HostId) -> f64,
         cpu: impl Fn(HostId) -> f64,
     ) -> Vec<f64> {

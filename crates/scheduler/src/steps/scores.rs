@@ -1,13 +1,13 @@
-//! What a weigher gives the hosts, and how that is added to their weights: multiplier times tanh.
+//! The scores that a weigher gives hosts, and how they are added to the weights: multiplier times tanh.
 
 use crate::tanh::tanh;
 
-/// What a weigher does in one run.
+/// The effect of a weigher in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scores {
     /// 0 for every host.
     NoEffect,
-    /// This activation for each host, in the order of the survivors.
+    /// This activation for each host, in the order of the feasible hosts.
     Each(Vec<f64>),
     /// One activation for a few hosts and another one for all others.
     Few {
@@ -21,7 +21,7 @@ pub(crate) enum Scores {
 }
 
 impl Scores {
-    /// A weigher that gives something that is no number has failed.
+    /// A weigher with a score that is not a number has failed.
     pub(crate) fn are_numbers(&self) -> bool {
         match self {
             Self::NoEffect => true,

@@ -13,7 +13,6 @@ use crate::params::Param;
 /// A weigher that pipelines can name.
 pub(crate) struct WeigherKind {
     pub(crate) name: &'static str,
-    /// What it prefers, for docs/scheduler.md.
     pub(crate) does: &'static str,
     /// Its parameters and their types, for docs/scheduler.md.
     pub(crate) parameters: &'static str,

@@ -1,4 +1,4 @@
-//! Answers to requests from outside: which hosts, in which order, and what they hold.
+//! Answers to requests of Nova: which hosts, in which order, and which capacity they claim.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn listed(request: Request, hosts: &[&str]) -> Request {
     Request { candidates: Candidates::Listed(hosts), ..request }
 }
 
-/// Hosts that the pipeline, which balances, ranks from the last name to the first.
+/// Hosts that the balancing pipeline ranks from the last name to the first.
 fn backwards(hosts: &[&str]) -> Vec<Host> {
     let used = (0..).map(|used| gib(0, 8 * used));
     hosts
@@ -62,30 +62,30 @@ fn slot_request(name: &str, size: (u32, u64)) -> Request {
 }
 
 #[test]
-fn document_60_section_14_1_two_slots_within_5_ms_never_get_the_same_room() {
+fn two_slots_within_5_ms_never_get_the_same_capacity() {
     let scheduler = cloud(&[host("h1", gib(20, 160))], AnswerSettings::default());
-    let room = || scheduler.room(&"h1".into());
+    let free = || scheduler.free_capacity(&"h1".into());
     let at = |millis, name| {
         let request = slot_request(name, (16, 128));
         scheduler.answer(&Call { now: Duration::from_millis(millis), ..call(&request) }).unwrap()
     };
     assert_eq!(names(&at(0, "s-0").hosts), ["h1"]);
-    assert_eq!((room(), scheduler.claimed()), (Some(gib(4, 32)), 1));
+    assert_eq!((free(), scheduler.claimed()), (Some(gib(4, 32)), 1));
     assert!(at(5, "s-1").hosts.is_empty());
     let seen = Reservation { ready: false, status_host: None, ..slot("s-0", "h1", gib(16, 128), &[]) };
     assert!(scheduler.reservation_changed(&key("s-0"), Some(seen)).is_empty());
-    assert_eq!((room(), scheduler.claimed()), (Some(gib(4, 32)), 0));
-    assert_eq!(scheduler.verdict(&key("s-0")), crate::Verdict::Ok);
+    assert_eq!((free(), scheduler.claimed()), (Some(gib(4, 32)), 0));
+    assert_eq!(scheduler.verdict(&key("s-0")), crate::HostVerdict::Ok);
 }
 
 #[test]
-fn document_60_section_2_7_h7_and_h8_with_u6_limit_first_then_trim() {
+fn the_limit_applies_before_the_answer_is_trimmed() {
     let scheduler = cloud(&backwards(&["a", "b", "c"]), limited());
     let ask = listed(vm("v"), &["a", "b"]);
     assert_eq!(scheduler.run(&ask).unwrap().hosts.len(), 3);
     assert_eq!(hosts(&scheduler, &ask), ["b", "a"]);
     let options = Options { max_candidates: 1, ..Options::default() };
-    assert_eq!(hosts(&scheduler, &Request { options, ..ask.clone() }), ["b"], "H8 with U6");
+    assert_eq!(hosts(&scheduler, &Request { options, ..ask.clone() }), ["b"]);
     let all = cloud(&backwards(&["a", "b", "c"]), AnswerSettings::default());
     assert_eq!(hosts(&all, &ask), ["c", "b", "a"]);
     assert_eq!(
@@ -95,7 +95,7 @@ fn document_60_section_2_7_h7_and_h8_with_u6_limit_first_then_trim() {
 }
 
 #[test]
-fn document_22_section_5_4_only_hosts_of_the_request_each_once() {
+fn only_hosts_of_the_request_each_once() {
     let scheduler = cloud(&backwards(&["a", "b", "d"]), limited());
     assert_eq!(hosts(&scheduler, &listed(vm("v"), &["a", "b", "c", "a"])), ["b", "a"]);
     let only = cloud(&backwards(&["a"]), limited());
@@ -106,7 +106,7 @@ fn document_22_section_5_4_only_hosts_of_the_request_each_once() {
 }
 
 #[test]
-fn document_60_section_2_5_step_8_only_the_head_of_an_evacuation_is_mixed() {
+fn only_the_head_of_an_evacuation_is_mixed() {
     let settings = AnswerSettings { shuffle_first: 3, ..AnswerSettings::default() };
     let scheduler = cloud(&backwards(&["a", "b", "c", "d", "e"]), settings);
     let orders = |request: &Request| -> BTreeSet<Vec<String>> {
@@ -114,13 +114,13 @@ fn document_60_section_2_5_step_8_only_the_head_of_an_evacuation_is_mixed() {
         (0..64).map(|chance| names(&answer(chance).hosts)).collect()
     };
     let mixed = orders(&with_intent(vm("v"), Intent::Evacuate));
-    assert_eq!(mixed.len(), 6, "every order of three");
+    assert_eq!(mixed.len(), 6, "every order of the three");
     assert!(mixed.iter().all(|order| order[3..] == ["b", "a"]));
     assert_eq!(orders(&with_intent(vm("v"), Intent::LiveMigration)).len(), 1);
 }
 
 #[test]
-fn b15_the_shuffle_stays_inside_the_first_tier() {
+fn the_shuffle_stays_inside_the_first_tier() {
     let settings = AnswerSettings { shuffle_first: 3, ..AnswerSettings::default() };
     let scheduler = cloud(&backwards(&["a", "b", "c", "d"]), settings);
     for (name, on) in [("f-0", "a"), ("f-1", "b")] {
@@ -155,16 +155,16 @@ fn a_claim_is_for_all_instances_and_for_its_own_time() {
     let scheduler = cloud(&[host("h", gib(20, 160))], settings);
     let three = Request { instances: 3, ..vm("v") };
     assert_eq!(hosts(&scheduler, &three), ["h"]);
-    assert_eq!(scheduler.room(&"h".into()), Some(gib(8, 64)));
+    assert_eq!(scheduler.free_capacity(&"h".into()), Some(gib(8, 64)));
     assert_eq!(hosts(&scheduler, &slot_request("s", (8, 64))), ["h"]);
-    for (seconds, room) in [(29, gib(0, 0)), (30, gib(8, 64)), (599, gib(8, 64)), (600, gib(20, 160))] {
+    for (seconds, free) in [(29, gib(0, 0)), (30, gib(8, 64)), (599, gib(8, 64)), (600, gib(20, 160))] {
         assert_eq!(scheduler.expire(Duration::from_secs(seconds)), []);
-        assert_eq!(scheduler.room(&"h".into()), Some(room), "{seconds}");
+        assert_eq!(scheduler.free_capacity(&"h".into()), Some(free), "{seconds}");
     }
 }
 
 #[test]
-fn an_answer_drops_what_is_over_before_it_looks() {
+fn an_answer_drops_expired_claims_first() {
     let scheduler = cloud(&[host("h", gib(4, 32))], AnswerSettings::default());
     assert_eq!(names(&scheduler.answer(&at(0, &vm("a"))).unwrap().hosts), ["h"]);
     assert!(scheduler.answer(&at(599, &vm("b"))).unwrap().hosts.is_empty());
@@ -179,10 +179,13 @@ fn a_repeated_request_ignores_its_own_claim_and_replaces_it() {
     assert_eq!(scheduler.claimed(), 1);
     let elsewhere = Request { ignore_hosts: vec!["h".into()], ..vm("v") };
     assert_eq!(hosts(&scheduler, &elsewhere), ["i"], "Nova tries another host");
-    assert_eq!((scheduler.room(&"h".into()), scheduler.room(&"i".into())), (Some(gib(4, 32)), Some(gib(0, 0))));
+    assert_eq!(
+        (scheduler.free_capacity(&"h".into()), scheduler.free_capacity(&"i".into())),
+        (Some(gib(4, 32)), Some(gib(0, 0)))
+    );
     let nowhere = Request { ignore_hosts: vec!["h".into(), "i".into()], ..vm("v") };
     assert!(hosts(&scheduler, &nowhere).is_empty());
-    assert_eq!((scheduler.claimed(), scheduler.room(&"i".into())), (0, Some(gib(4, 32))));
+    assert_eq!((scheduler.claimed(), scheduler.free_capacity(&"i".into())), (0, Some(gib(4, 32))));
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn a_migration_holds_the_target_until_the_vm_is_there() {
     assert!(set(with_vms(host("from", gib(4, 32)), &["v"])).is_empty());
     assert!(hosts(&scheduler, &vm("other")).is_empty(), "the source's heartbeat ends nothing");
     assert!(set(with_vms(host("to", gib(4, 32)), &["v"])).is_empty());
-    assert_eq!((scheduler.claimed(), scheduler.room(&"to".into())), (0, Some(Resources::ZERO)));
+    assert_eq!((scheduler.claimed(), scheduler.free_capacity(&"to".into())), (0, Some(Resources::ZERO)));
 }
 
 #[test]
@@ -203,11 +206,11 @@ fn read_only_calls_change_nothing_and_options_are_checked() {
     let scheduler = cloud(&[host("h", gib(4, 32))], AnswerSettings::default());
     let probe = Request { options: Options::read_only(), ..vm("v") };
     assert_eq!(hosts(&scheduler, &vm("v")), ["h"]);
-    assert_eq!(hosts(&scheduler, &probe), ["h"], "its own claim");
+    assert_eq!(hosts(&scheduler, &probe), ["h"], "the VM's own claim");
     assert!(hosts(&scheduler, &Request { instance: "other".into(), ..probe.clone() }).is_empty());
     let nowhere = Request { ignore_hosts: vec!["h".into()], ..probe };
     assert!(hosts(&scheduler, &nowhere).is_empty());
-    assert_eq!((scheduler.claimed(), scheduler.room(&"h".into())), (1, Some(Resources::ZERO)));
+    assert_eq!((scheduler.claimed(), scheduler.free_capacity(&"h".into())), (1, Some(Resources::ZERO)));
     let wrong = Request { options: Options { skip_history: false, ..Options::read_only() }, ..vm("v") };
     assert!(matches!(scheduler.answer(&call(&wrong)), Err(SchedulerError::Options(_))));
 }
@@ -222,7 +225,7 @@ fn in_flight_reservations_in_the_ignored_types_hide_claims_too() {
 }
 
 #[test]
-fn b32_an_own_in_flight_reservation_does_not_block() {
+fn an_own_in_flight_reservation_does_not_block() {
     let scheduler = cloud(&[host("h", gib(4, 32))], AnswerSettings::default());
     let flight = Reservation { kind: ReservationKind::InFlight("v".into()), ..slot("f", "h", gib(4, 32), &[]) };
     let _ = scheduler.reservation_changed(&key("f"), Some(flight));
@@ -231,20 +234,20 @@ fn b32_an_own_in_flight_reservation_does_not_block() {
 }
 
 #[test]
-fn document_22_section_12_no_16_a_slot_that_is_placed_anew_is_not_in_its_own_way() {
+fn a_slot_that_is_placed_anew_is_not_in_its_own_way() {
     let scheduler = cloud(&[host("h", gib(4, 32))], AnswerSettings::default());
     let elsewhere = SlotKey::new("remote".into(), "s");
     let _ = scheduler.reservation_changed(&elsewhere, Some(slot("s", "h", gib(4, 32), &[])));
     assert!(hosts(&scheduler, &slot_request("t", (4, 32))).is_empty());
     let ask = slot_request("s", (4, 32));
     assert_eq!(hosts(&scheduler, &ask), ["h"]);
-    assert_eq!(scheduler.room(&"h".into()), Some(Resources::ZERO), "the same slot, once");
+    assert_eq!(scheduler.free_capacity(&"h".into()), Some(Resources::ZERO), "the same slot, once");
     assert!(matches!(scheduler.explain(&ask).unwrap().hosts[0].outcome, Outcome::Ranked { .. }));
     assert!(hosts(&scheduler, &Request { hints: Hints::default(), ..ask }).is_empty(), "only for slots");
 }
 
 #[test]
-fn u37_a_failing_filter_is_an_error_for_controllers_and_no_host_for_nova() {
+fn a_failing_filter_is_an_error_for_controllers_and_no_host_for_nova() {
     let scheduler = cloud(&[host("h", gib(4, 32))], AnswerSettings::default());
     let broken = |intent| with_intent(request(0, 1024, &[]), intent);
     for intent in [Intent::Create, Intent::LiveMigration, Intent::Evacuate, Intent::Resize, Intent::Rebuild] {
@@ -271,7 +274,7 @@ fn an_explanation_is_made_before_the_claim() {
     assert_eq!(scheduler.answer(&call(&vm("v"))).unwrap().explanation, None);
 }
 
-/// A cloud of one host that a VM holds, and a slot that waits for it.
+/// A cloud of one host that a VM fills, and a slot that waits for it.
 fn waiting() -> (Watched, SlotRequest) {
     let scheduler = cloud(&[host("h", gib(4, 32))], AnswerSettings::default());
     assert_eq!(hosts(&scheduler, &vm("v")), ["h"]);
@@ -283,7 +286,7 @@ fn waiting() -> (Watched, SlotRequest) {
 #[test]
 fn every_end_of_a_claim_serves_the_waiting_list() {
     let (scheduler, slot) = waiting();
-    assert_eq!(scheduler.expire(Duration::from_secs(600)), [slot.key], "its time is over");
+    assert_eq!(scheduler.expire(Duration::from_secs(600)), [slot.key], "the claim has expired");
 
     let (scheduler, slot) = waiting();
     let answer = scheduler.answer(&at(600, &vm("other"))).unwrap();
@@ -298,11 +301,11 @@ fn every_end_of_a_claim_serves_the_waiting_list() {
     let other = Host { zone: "other".into(), ..host("i", gib(4, 32)) };
     assert!(scheduler.host_changed(&"i".into(), Some(other.clone())).is_empty());
     let moved = scheduler.host_changed(&"i".into(), Some(with_vms(other, &["v"])));
-    assert_eq!(moved, [slot.key], "the VM landed elsewhere");
+    assert_eq!(moved, [slot.key], "the VM landed on another host");
 
     let (scheduler, slot) = waiting();
     let named = Reservation { key: key("v"), ..super::slot("v", "elsewhere", gib(4, 32), &[]) };
-    assert_eq!(scheduler.reservation_changed(&key("v"), Some(named)), [slot.key], "somebody else chose");
+    assert_eq!(scheduler.reservation_changed(&key("v"), Some(named)), [slot.key], "another client chose the host");
 
     let (scheduler, slot) = waiting();
     let landed = scheduler.host_changed(&"h".into(), Some(with_vms(host("h", gib(8, 64)), &["v"])));
@@ -318,5 +321,5 @@ fn a_slot_that_is_placed_in_this_process_replaces_what_was_answered_for_it() {
     let slot = wanted("a", 1, 0, gib(4, 32));
     assert_eq!(hosts(&scheduler, &slot_request("a-0", (4, 32))), ["h"]);
     assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h".into())));
-    assert_eq!((scheduler.claimed(), scheduler.room(&"h".into())), (0, Some(Resources::ZERO)));
+    assert_eq!((scheduler.claimed(), scheduler.free_capacity(&"h".into())), (0, Some(Resources::ZERO)));
 }

@@ -1,5 +1,4 @@
-//! Document 60 section 6.6 and the items of section 14 that concern capacity. Memory is MiB throughout, so the numbers
-//! of flavors differ from the document's by that.
+//! Worked examples of capacity. Memory is always in MiB.
 
 use berth_core::host::Amounts;
 
@@ -24,13 +23,13 @@ fn mib(gib: u64) -> u64 {
     gib * 1024
 }
 
-/// C1 and C2: a ready slot of p1 and g1 with VM a in it.
+/// A ready slot of p1 and g1 with VM a in it.
 fn partly_used() -> Reservation {
     slot("r", HOST, gib(16, 128), &[("a", gib(8, 64))])
 }
 
 #[test]
-fn document_60_c1_partly_used_slot_of_another_project_with_d6() {
+fn a_partly_used_slot_of_another_project_blocks_its_rest() {
     let other = |vcpus, memory| request(vcpus, memory, &[("quota:hw_version", "g1")]);
     for (vcpus, memory, expected) in
         [(40, mib(288), false), (36, mib(288), true), (36, mib(288) + 1, false), (37, mib(288), false)]
@@ -40,7 +39,7 @@ fn document_60_c1_partly_used_slot_of_another_project_with_d6() {
 }
 
 #[test]
-fn document_60_c2_unlock_and_lock() {
+fn unlock_and_lock() {
     let own = |group| Request { project: "p1".into(), ..request(40, mib(288), &[("quota:hw_version", group)]) };
     let locked = Request { options: Options { lock_reservations: true, ..Options::default() }, ..own("g1") };
     let placement = with_intent(own("g1"), Intent::ReserveForCommittedResource);
@@ -53,7 +52,7 @@ fn document_60_c2_unlock_and_lock() {
         ("other group", own("g2"), partly_used(), false),
         ("not ready", own("g1"), not_ready, false),
         ("no group, other project", request(40, mib(288), &[]), no_group.clone(), true),
-        ("no group, slot placement: U5, so that placing and free capacity agree", placement, no_group, false),
+        ("no group, slot placement: so that placing and free capacity agree", placement, no_group, false),
     ] {
         assert_eq!(passes(&request, &[h1()], &[reservation]), expected, "{what}");
     }
@@ -62,7 +61,7 @@ fn document_60_c2_unlock_and_lock() {
 }
 
 #[test]
-fn document_60_c3_pending_vm_takes_the_maximum_per_resource() {
+fn pending_vm_takes_the_maximum_per_resource() {
     let pending = slot("r", HOST, gib(8, 64), &[("a", gib(4, 32)), ("b", gib(2, 48))]);
     let grown = slot("r", HOST, gib(8, 64), &[("a", gib(10, 80))]);
     for (reservation, cpu, memory) in [(pending, 44 - 4, 352 - 48), (grown, 44, 352)] {
@@ -72,7 +71,7 @@ fn document_60_c3_pending_vm_takes_the_maximum_per_resource() {
 }
 
 #[test]
-fn document_60_c4_moving_slot_with_u35_blocks_what_is_not_confirmed_on_each_host() {
+fn a_moving_slot_blocks_what_is_not_confirmed_on_each_host() {
     let moving = Reservation {
         target_host: Some("hb".into()),
         status_host: Some("ha".into()),
@@ -86,7 +85,7 @@ fn document_60_c4_moving_slot_with_u35_blocks_what_is_not_confirmed_on_each_host
 }
 
 #[test]
-fn document_60_c5_failover() {
+fn a_failover_slot_blocks_its_host() {
     let slot = failover("f", HOST, gib(16, 128), &["v1"]);
     let ask = |vm: &str, intent| Request { instance: vm.into(), ..with_intent(request(40, mib(128), &[]), intent) };
     let options = |options| Request { options, ..ask("v1", Intent::Evacuate) };
@@ -107,7 +106,7 @@ fn document_60_c5_failover() {
 }
 
 #[test]
-fn document_60_c6_in_flight_with_b32_does_not_block_its_own_vm() {
+fn an_in_flight_reservation_does_not_block_its_own_vm() {
     let landing = Reservation {
         kind: ReservationKind::InFlight("v1".into()),
         status_host: None,
@@ -130,7 +129,7 @@ fn document_60_c6_in_flight_with_b32_does_not_block_its_own_vm() {
 }
 
 #[test]
-fn document_60_c7_probes_with_b33_total_ignores_in_flight() {
+fn probes_of_the_total_ignore_in_flight_reservations() {
     let in_flight = Reservation { kind: ReservationKind::InFlight("v1".into()), ..slot("i", HOST, gib(8, 64), &[]) };
     let reservations = [slot("c", HOST, gib(16, 128), &[]), failover("f", HOST, gib(8, 64), &[]), in_flight];
     let probe = |vcpus, gib, options| {
@@ -142,13 +141,13 @@ fn document_60_c7_probes_with_b33_total_ignores_in_flight() {
     let empty = || Options { assume_empty_hosts: true, ..Options::read_only() };
     let ignored = [ReservationType::Committed, ReservationType::Failover];
     let total = || Options { ignored_reservation_types: ignored.into(), ..empty() };
-    assert!(probe(64, 512, total()) && !probe(65, 512, total()), "64 - 0 with B33, not 64 - 8");
-    assert!(probe(40, 320, empty()) && !probe(41, 320, empty()), "64 - 16 - 8 with B33");
+    assert!(probe(64, 512, total()) && !probe(65, 512, total()), "64 - 0, not 64 - 8");
+    assert!(probe(40, 320, empty()) && !probe(41, 320, empty()), "64 - 16 - 8");
 }
 
-/// The row "a confirmed, ignoreAllocations": hosts count as empty, so what is in the slot must not count as used either.
+/// With `ignoreAllocations` hosts count as empty, so the confirmed VM in the slot must not count as used either.
 #[test]
-fn document_21_section_9_1_on_hosts_that_count_as_empty_a_slot_blocks_its_whole_size() {
+fn on_hosts_that_count_as_empty_a_slot_blocks_its_whole_size() {
     let used =
         Host { allocation: gib(64, 256).into(), instances: [("a".into(), true)].into(), ..host(HOST, gib(160, 640)) };
     let slot = slot("s", HOST, gib(50, 200), &[("a", gib(30, 120))]);
@@ -162,7 +161,7 @@ fn document_21_section_9_1_on_hosts_that_count_as_empty_a_slot_blocks_its_whole_
 }
 
 #[test]
-fn document_60_c8_with_d6_a_vm_of_16_gib_needs_16_gib() {
+fn a_vm_of_16_gib_needs_16_gib() {
     let free = |mib: u64| Host {
         allocation: Resources::ZERO.into(),
         ..host(HOST, Resources::new(Bytes::from_mib(mib), Cores::new(64)))
@@ -173,7 +172,7 @@ fn document_60_c8_with_d6_a_vm_of_16_gib_needs_16_gib() {
 
 /// The reference counts 126,000 "MB" here, which is one slot, and over-books the host by 2,849,018,880 bytes.
 #[test]
-fn document_21_section_9_5_and_15_no_11_a_slot_must_fit_in_bytes() {
+fn a_slot_must_fit_in_bytes() {
     let free = |bytes| Host {
         allocation: Resources::ZERO.into(),
         ..host(HOST, Resources::new(Bytes::new(bytes), Cores::new(64)))
@@ -184,7 +183,7 @@ fn document_21_section_9_5_and_15_no_11_a_slot_must_fit_in_bytes() {
 }
 
 #[test]
-fn document_60_c9_with_b4_overallocated_and_unknown_hosts_have_no_room() {
+fn overallocated_and_unknown_hosts_have_no_capacity() {
     let over = Host { allocation: gib(40, 100).into(), ..host(HOST, gib(32, 256)) };
     assert!(!passes(&request(1, 1, &[]), &[over.clone()], &[]));
     assert!(!passes(&request(1, 1, &[]), &[over], &[slot("s", HOST, gib(0, 0), &[])]));
@@ -195,7 +194,7 @@ fn document_60_c9_with_b4_overallocated_and_unknown_hosts_have_no_room() {
 }
 
 #[test]
-fn document_60_c10_several_instances_with_b8() {
+fn several_instances_need_capacity_together() {
     let ask = |instances, vcpus| Request { instances, ..request(vcpus, mib(64), &[]) };
     let host = host(HOST, gib(30, 256));
     for (instances, vcpus, expected) in [(3, 8, true), (4, 8, false), (0, 8, true), (0, 31, false)] {
@@ -204,7 +203,7 @@ fn document_60_c10_several_instances_with_b8() {
 }
 
 #[test]
-fn b2_a_flavor_without_vcpus_or_memory_fits_nowhere_and_says_so() {
+fn a_flavor_without_vcpus_or_memory_fits_nowhere_and_reports_it() {
     for (vcpus, memory, text) in [(0, 1, "flavor has 0 vcpus"), (1, 0, "flavor has 0 memory")] {
         let decision = run(&pipeline(&[step()], &[]), &request(vcpus, memory, &[]), &fleet(&[h1()], &[])).unwrap();
         assert!(decision.hosts.is_empty());
@@ -214,7 +213,7 @@ fn b2_a_flavor_without_vcpus_or_memory_fits_nowhere_and_says_so() {
 }
 
 #[test]
-fn b13_an_unlocked_slot_still_blocks_vms_to_come() {
+fn an_unlocked_slot_still_blocks_vms_to_come() {
     let host = host(HOST, gib(8, 64));
     let slot = slot("s", HOST, gib(8, 64), &[("a", gib(4, 32))]);
     let own = |vm: &str, vcpus, gib| Request {
@@ -231,7 +230,7 @@ fn b13_an_unlocked_slot_still_blocks_vms_to_come() {
 
 #[test]
 fn unreadable_capacity_is_counted_apart_and_named() {
-    let bad = |name: &str| Host { nonsense: Some(format!("{name} is odd")), ..host(name, gib(64, 512)) };
+    let bad = |name: &str| Host { invalid_amount: Some(format!("{name} is odd")), ..host(name, gib(64, 512)) };
     let elsewhere = Host { zone: "other".into(), ..host("e", gib(64, 512)) };
     let fleet = fleet(&[bad("n3"), elsewhere, bad("n2"), host("full", gib(1, 1)), bad("n1")], &[]);
     let ask = Request { zone: "az".into(), ..request(4, mib(4), &[]) };

@@ -1,4 +1,4 @@
-//! Columns and sets say what the hosts say, whatever stood in their places before.
+//! Columns and sets equal the hosts, whatever their rows contained before.
 
 use berth_capacity_view::{HostSet, Question};
 use berth_core::host::Aggregate;
@@ -23,7 +23,7 @@ fn any_host() -> impl Strategy<Value = Host> {
                 host.zone = ["", "az", "b"][zone].into();
                 let status = if ready { ConditionStatus::True } else { ConditionStatus::False };
                 host.conditions.insert("Ready".to_owned(), status);
-                host.nonsense = (!sense).then(|| "odd".to_owned());
+                host.invalid_amount = (!sense).then(|| "odd".to_owned());
                 host.capabilities.hypervisor_type = if known { "ch" } else { "xen" }.to_owned();
                 host.traits = traits.into_iter().map(str::to_owned).collect();
                 let tenants = projects.first().map(|project| ("filter_tenant_id".to_owned(), (*project).to_owned()));
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn hosts_that_fit_are_those_with_the_room(
+    fn hosts_that_fit_are_those_with_the_capacity(
         hosts in vec(any_host(), 1..4),
         slots in vec((0_usize..4, 1_i64..6, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()), 0..12),
         (need, empty, ignored) in (1_i64..9, any::<bool>(), any::<bool>()),
@@ -127,11 +127,11 @@ proptest! {
                 ..Question::default()
             };
             let overlay = fleet.view.overlay();
-            let rooms = overlay.rooms(&question);
+            let free_capacities = overlay.free_capacities(&question);
             let mut fitting = fleet.view.present().clone();
-            rooms.keep_fitting(gib(need, need), &mut fitting);
-            let fits = |room: Option<Resources>| room.is_some_and(|room| gib(need, need).fits(room));
-            let expected = fleet.view.hosts().map(|(id, _)| id).filter(|id| fits(rooms.at(*id)));
+            free_capacities.keep_fitting(gib(need, need), &mut fitting);
+            let fits = |free: Option<Resources>| free.is_some_and(|free| gib(need, need).fits(free));
+            let expected = fleet.view.hosts().map(|(id, _)| id).filter(|id| fits(free_capacities.at(*id)));
             prop_assert_eq!(fitting.iter().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
         }
         prop_assert!(!fleet.view.present().is_empty() && HostSet::none().is_empty());

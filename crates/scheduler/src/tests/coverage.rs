@@ -1,4 +1,4 @@
-//! What commitments do for the VMs of their project.
+//! How commitments cover the VMs of their project.
 
 use super::answers::call;
 use super::*;
@@ -10,7 +10,7 @@ fn vm(instance: &str) -> Request {
     Request { instance: instance.into(), project: "p1".into(), ..request }
 }
 
-/// The only host that is good for it would be another one.
+/// Only a third host would fit the request.
 fn homeless() -> Request {
     Request { force_hosts: vec!["nowhere".into()], ..vm("v") }
 }
@@ -28,17 +28,17 @@ fn cloud(hosts: &[Host], slots: &[Reservation]) -> Watched {
     scheduler
 }
 
-/// Hosts a and b, and on b a slot of 32 GiB with 8 expected.
+/// Hosts a and b, and on b a slot of 32 GiB, of which VMs use 8.
 fn with_a_slot_on_b() -> Watched {
     let hosts = ["a", "b"].map(|name| host(name, gib(32, 256)));
     cloud(&hosts, &[slot("s", "b", gib(4, 32), &[("old", gib(1, 8))])])
 }
 
 #[test]
-fn document_60_section_10_5_p1_p3_and_p5_placed() {
+fn a_placed_vm_gets_a_guest_in_its_slot() {
     let scheduler = with_a_slot_on_b();
     let only = |host: &str, name: &str| Request { force_hosts: vec![host.into()], ..vm(name) };
-    assert_eq!(covered(&scheduler, &vm("v1"), Commitments::Left), Some(Coverage::SlotUsed), "P1: some host has one");
+    assert_eq!(covered(&scheduler, &vm("v1"), Commitments::Left), Some(Coverage::SlotUsed), "some host has a slot");
     assert_eq!(covered(&scheduler, &only("a", "v2"), Commitments::Left), Some(Coverage::SlotMissed), "P5");
     assert_eq!(covered(&scheduler, &only("b", "v3"), Commitments::UsedUp), Some(Coverage::NoCommitment), "P3");
     assert_eq!(covered(&scheduler, &only("b", "v4"), Commitments::None), Some(Coverage::NoCommitment));
@@ -52,7 +52,7 @@ fn a_slot_that_was_booked_full_is_missed() {
 }
 
 #[test]
-fn document_60_section_10_5_p6_and_p7_without_a_host() {
+fn without_a_host() {
     for (free, expected) in [(40, Coverage::SlotExhausted), (60, Coverage::SlotBlocked)] {
         let host = Host { allocation: gib(1, 100 - free).into(), ..host("a", gib(64, 100)) };
         let other = Reservation { project: "p2".into(), ..slot("o", "a", gib(2, 16), &[]) };
@@ -62,7 +62,7 @@ fn document_60_section_10_5_p6_and_p7_without_a_host() {
 }
 
 #[test]
-fn document_60_section_10_2_without_a_host_and_without_a_commitment() {
+fn without_a_host_and_without_a_commitment() {
     let scheduler = with_a_slot_on_b();
     let without = Coverage::HostlessWithoutCommitment;
     assert_eq!(covered(&scheduler, &homeless(), Commitments::None), Some(without));
@@ -71,13 +71,17 @@ fn document_60_section_10_2_without_a_host_and_without_a_commitment() {
 }
 
 #[test]
-fn document_60_section_10_2_only_hosts_of_the_request_count_unless_preselection_is_ignored() {
+fn only_hosts_of_the_request_count_unless_preselection_is_ignored() {
     let scheduler = with_a_slot_on_b();
     let listed = |host: &str| Request { candidates: Candidates::Listed(vec![(host.into(), 0.0)]), ..homeless() };
     let limited = |host: &str| Request { pipeline: "kvm-acknowledge-failover-reservation".to_owned(), ..listed(host) };
     assert_eq!(covered(&scheduler, &limited("a"), Commitments::Left), Some(Coverage::SlotExhausted));
     assert_eq!(covered(&scheduler, &limited("b"), Commitments::Left), Some(Coverage::SlotBlocked));
-    assert_eq!(covered(&scheduler, &listed("a"), Commitments::Left), Some(Coverage::SlotBlocked), "it asks all hosts");
+    assert_eq!(
+        covered(&scheduler, &listed("a"), Commitments::Left),
+        Some(Coverage::SlotBlocked),
+        "the pipeline takes all hosts"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The examples of document 60 section 5, filter by filter.
+//! Worked examples of filters, filter by filter.
 
 use berth_core::host::Aggregate;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn named(names: &[&str]) -> Fleet {
     fleet(&names.iter().map(|name| host(name, gib(8, 8))).collect::<Vec<_>>(), &[])
 }
 
-/// Whether a step keeps a host made from the usual one.
+/// Whether a step keeps a modified copy of the usual host.
 fn keeps(name: &str, request: &Request, change: impl FnOnce(&mut Host)) -> bool {
     let mut host = host("h", gib(8, 8));
     change(&mut host);
@@ -26,7 +26,7 @@ fn keeps(name: &str, request: &Request, change: impl FnOnce(&mut Host)) -> bool 
 }
 
 #[test]
-fn document_60_section_5_1_status_conditions_with_b9() {
+fn hosts_out_of_service_are_removed() {
     use ConditionStatus::{False, True, Unknown};
     for (conditions, expected) in [
         (vec![("Ready", True), ("HypervisorDisabled", False)], true),
@@ -47,7 +47,7 @@ fn document_60_section_5_1_status_conditions_with_b9() {
 }
 
 #[test]
-fn document_60_section_5_2_correct_az() {
+fn hosts_in_other_zones_are_removed() {
     let ask = |zone: &str| Request { zone: zone.into(), ..small() };
     for (wanted, label, expected) in
         [("az-a", "az-a", true), ("az-a", "az-b", false), ("az-a", "", false), ("", "", true), ("", "az-a", true)]
@@ -61,7 +61,7 @@ fn document_60_section_5_2_correct_az() {
 }
 
 #[test]
-fn document_60_section_5_3_host_instructions_with_b10() {
+fn ignored_and_forced_hosts_are_followed() {
     let hosts = |names: &[&str]| names.iter().map(|name| HostName::from(*name)).collect::<Vec<_>>();
     for (ignored, forced, expected) in [
         (vec!["a"], vec![], vec!["b", "c"]),
@@ -75,7 +75,7 @@ fn document_60_section_5_3_host_instructions_with_b10() {
 }
 
 #[test]
-fn document_60_section_5_4_image_properties() {
+fn hosts_that_do_not_suit_the_image_are_removed() {
     let ask = |properties: &Value| Request {
         image_properties: serde_json::from_value(properties.clone()).unwrap(),
         ..small()
@@ -101,7 +101,7 @@ fn document_60_section_5_4_image_properties() {
 }
 
 #[test]
-fn document_60_section_5_5_capabilities_with_b11() {
+fn hosts_without_the_capabilities_are_removed() {
     let kinds = |names: &[&str]| {
         let hosts: Vec<Host> = names
             .iter()
@@ -135,7 +135,7 @@ fn document_60_section_5_5_capabilities_with_b11() {
 }
 
 #[test]
-fn document_60_section_5_6_traits() {
+fn hosts_without_the_traits_are_removed() {
     let ask = request(1, 1024, &[("trait:A", "required"), ("trait:B", "forbidden"), ("trait:C", "Required")]);
     for (traits, expected) in [(vec!["A"], true), (vec!["A", "B"], false), (vec![], false), (vec!["A", "D"], true)] {
         let set = |host: &mut Host| host.traits = traits.iter().map(|name| (*name).to_owned()).collect();
@@ -144,7 +144,7 @@ fn document_60_section_5_6_traits() {
 }
 
 #[test]
-fn document_60_section_5_7_external_customer() {
+fn hosts_for_external_customers_are_kept_for_them() {
     let prefixes = vec!["iaas-".to_owned()];
     let param = |key: &str, list| Param { key: key.to_owned(), string_list_value: Some(list), ..Param::default() };
     let filter = step("filter_external_customer").with(param("domainNamePrefixes", prefixes));
@@ -162,7 +162,7 @@ fn document_60_section_5_7_external_customer() {
 }
 
 #[test]
-fn document_60_section_5_8_accelerators() {
+fn hosts_without_accelerators_are_removed() {
     let ask = request(1, 1024, &[("accel:device_profile", "")]);
     assert!(!keeps("filter_has_accelerators", &ask, |_| {}));
     assert!(keeps("filter_has_accelerators", &ask, |host| host.traits = ["COMPUTE_ACCELERATORS".to_owned()].into()));
@@ -179,7 +179,7 @@ fn group(policy: &str, members: &[&str], hosts: &[&str]) -> InstanceGroup {
 }
 
 #[test]
-fn document_60_section_5_9_affinity() {
+fn affinity_keeps_hosts_of_the_group() {
     let ask = |group| Request { group: Some(group), ..small() };
     let fleet = named(&["a", "b"]);
     assert_eq!(kept(&step("filter_instance_group_affinity"), &ask(group("affinity", &[], &["b"])), &fleet), ["b"]);
@@ -189,7 +189,7 @@ fn document_60_section_5_9_affinity() {
 }
 
 #[test]
-fn document_60_section_5_10_anti_affinity_with_b12() {
+fn anti_affinity_counts_members_per_host() {
     let ask = |rule: Option<Value>| {
         let mut group = group("anti-affinity", &["v1", "v2"], &[]);
         group.rules.extend(rule.map(|rule| ("max_server_per_host".to_owned(), rule)));
@@ -213,7 +213,7 @@ fn document_60_section_5_10_anti_affinity_with_b12() {
 }
 
 #[test]
-fn document_60_section_5_11_allowed_projects() {
+fn hosts_for_other_projects_are_removed() {
     for (allowed, project, expected) in
         [(vec![], "p2", true), (vec!["p2"], "p2", true), (vec!["p1"], "p2", false), (vec!["p1"], "", true)]
     {
@@ -224,7 +224,7 @@ fn document_60_section_5_11_allowed_projects() {
 }
 
 #[test]
-fn document_60_section_5_12_aggregate_metadata() {
+fn hosts_outside_of_the_aggregates_of_the_tenant_are_removed() {
     let aggregate = |key: &str, value: &str| Aggregate {
         metadata: [(key.to_owned(), value.to_owned())].into(),
         ..Aggregate::default()
@@ -243,7 +243,7 @@ fn document_60_section_5_12_aggregate_metadata() {
 }
 
 #[test]
-fn document_60_section_5_13_live_migratable() {
+fn hosts_with_another_cpu_are_removed_for_live_migrations() {
     let with_modes = |name: &str, arch: &str, modes: &[&str]| {
         let mut host = host(name, gib(8, 8));
         host.capabilities.cpu_arch = arch.to_owned();
@@ -270,7 +270,7 @@ fn document_60_section_5_13_live_migratable() {
 }
 
 #[test]
-fn document_60_section_5_14_requested_destination() {
+fn hosts_outside_of_the_requested_destination_are_removed() {
     let ask = |host: &str, aggregates: &[&str]| Request {
         destination: Some(Destination {
             host: host.into(),
@@ -290,14 +290,13 @@ fn document_60_section_5_14_requested_destination() {
 }
 
 #[test]
-fn document_60_section_5_15_exclude_hosts() {
+fn excluded_hosts_are_removed() {
     let list = Some(vec!["a".to_owned()]);
     let param = Param { key: "excludedHosts".to_owned(), string_list_value: list, ..Param::default() };
     assert_eq!(kept(&step("filter_exclude_hosts").with(param), &small(), &named(&["a", "b"])), ["b"]);
     assert_eq!(kept(&step("filter_exclude_hosts"), &small(), &named(&["a", "b"])), ["a", "b"]);
 }
 
-/// One request per column of the table.
 fn intents() -> [(&'static str, Option<Intent>); 9] {
     [
         ("none", None),
@@ -313,7 +312,7 @@ fn intents() -> [(&'static str, Option<Intent>); 9] {
 }
 
 #[test]
-fn document_60_section_4_1_which_filter_applies_to_which_intent() {
+fn which_filter_applies_to_which_intent() {
     const ALL: &[&str] = &["none", "create", "resize", "live", "evacuate", "failover", "reuse", "slot", "probe"];
     const VMS: &[&str] = &["none", "create", "resize", "live", "evacuate"];
     const VMS_AND_SLOTS: &[&str] = &["none", "create", "resize", "live", "evacuate", "slot"];
@@ -370,7 +369,7 @@ fn document_60_section_4_1_which_filter_applies_to_which_intent() {
 }
 
 #[test]
-fn document_60_section_4_2_hosts_without_hypervisor_judged_by_name_or_by_active_steps() {
+fn hosts_without_hypervisor_checked_by_name_or_by_active_steps() {
     let listed = Candidates::Listed(vec![("ghost".into(), 0.0), ("spirit".into(), 0.0)]);
     let destination = |host: &str, aggregates: &[&str]| {
         let aggregates = aggregates.iter().map(|uuid| (*uuid).to_owned()).collect();
@@ -405,7 +404,7 @@ fn document_60_section_4_2_hosts_without_hypervisor_judged_by_name_or_by_active_
 }
 
 #[test]
-fn document_60_section_4_2_hosts_without_hypervisor() {
+fn hosts_without_hypervisor() {
     let ask = Request {
         zone: "az".into(),
         candidates: Candidates::Listed(vec![("ghost".into(), 0.0)]),

@@ -1,7 +1,7 @@
-//! Hosts that somebody else has chosen.
+//! Hosts that the client has chosen.
 
 use super::*;
-use crate::{Placed, Scheduler, Verdict};
+use crate::{HostVerdict, Placed, Scheduler};
 
 fn small_cloud() -> Watched {
     built_in(&[host("b", gib(8, 64)), host("a", gib(8, 64))])
@@ -13,18 +13,18 @@ fn all_hosts_are_named_in_order() {
 }
 
 #[test]
-fn d4_a_host_that_somebody_else_chose_is_held_however_full_and_the_slot_is_no_intruder() {
+fn a_host_that_another_client_chose_is_held_however_full() {
     let scheduler = small_cloud();
     let (first, second) = (wanted("c1", 1, 0, gib(6, 48)), wanted("c2", 2, 0, gib(6, 48)));
     for slot in [&first, &second] {
         assert_eq!(scheduler.hold(slot, &"a".into()), Ok(true));
-        assert_eq!(scheduler.held(slot), Ok(Some("a".into())));
+        assert_eq!(scheduler.is_held(slot), Ok(Some("a".into())));
     }
-    assert_eq!(scheduler.room(&"a".into()), Some(gib(-4, -32)));
+    assert_eq!(scheduler.free_capacity(&"a".into()), Some(gib(-4, -32)));
     for slot in [&first, &second] {
         assert!(scheduler.reservation_changed(&slot.key, Some(placed(slot, "a"))).is_empty());
         assert!(scheduler.applied(&[slot.key.clone()]).is_empty());
-        assert_eq!(scheduler.verdict(&slot.key), Verdict::Ok);
+        assert_eq!(scheduler.verdict(&slot.key), HostVerdict::Ok);
     }
     assert_eq!(scheduler.assumed(), 0);
 }
@@ -34,10 +34,10 @@ fn an_unknown_host_is_not_held_and_an_ended_apply_leaves_nothing() {
     let scheduler = small_cloud();
     let slot = wanted("c1", 1, 0, gib(1, 8));
     assert_eq!(scheduler.hold(&slot, &"elsewhere".into()), Ok(false));
-    assert_eq!(scheduler.held(&slot), Ok(None));
+    assert_eq!(scheduler.is_held(&slot), Ok(None));
     assert_eq!(scheduler.hold(&slot, &"a".into()), Ok(true));
     assert!(scheduler.applied(&[slot.key.clone()]).is_empty());
-    assert_eq!((scheduler.held(&slot), scheduler.assumed()), (Ok(None), 0));
+    assert_eq!((scheduler.is_held(&slot), scheduler.assumed()), (Ok(None), 0));
 }
 
 #[test]
@@ -47,19 +47,19 @@ fn what_is_held_answers_only_for_its_size_and_zone() {
     assert_eq!(scheduler.hold(&slot, &"a".into()), Ok(true));
     let larger = SlotRequest { size: gib(2, 8), ..slot.clone() };
     let elsewhere = SlotRequest { zone: "other".into(), ..slot.clone() };
-    assert_eq!((scheduler.held(&larger), scheduler.held(&elsewhere)), (Ok(None), Ok(None)));
+    assert_eq!((scheduler.is_held(&larger), scheduler.is_held(&elsewhere)), (Ok(None), Ok(None)));
 }
 
 #[test]
-fn u1_an_entry_in_doubt_can_only_be_repeated() {
+fn an_entry_in_doubt_can_only_be_repeated() {
     let scheduler = small_cloud();
     let slot = wanted("c1", 1, 0, gib(2, 16));
     assert_eq!(scheduler.hold(&slot, &"a".into()), Ok(true));
     scheduler.in_doubt(&slot.key);
     let larger = SlotRequest { size: gib(4, 16), ..slot.clone() };
     let doubt = SchedulerError::InDoubt { key: slot.key.clone(), host: "a".into() };
-    assert_eq!(scheduler.held(&slot), Ok(Some("a".into())));
-    assert_eq!(scheduler.held(&larger), Err(doubt.clone()));
+    assert_eq!(scheduler.is_held(&slot), Ok(Some("a".into())));
+    assert_eq!(scheduler.is_held(&larger), Err(doubt.clone()));
     assert_eq!(scheduler.hold(&slot, &"b".into()), Err(doubt.clone()));
     assert_eq!(scheduler.hold(&larger, &"a".into()), Err(doubt));
     assert_eq!(scheduler.hold(&slot, &"a".into()), Ok(true));
@@ -67,7 +67,7 @@ fn u1_an_entry_in_doubt_can_only_be_repeated() {
 }
 
 #[test]
-fn u43_room_that_holding_frees_goes_to_the_waiting_list() {
+fn capacity_that_holding_frees_goes_to_the_waiting_list() {
     let scheduler = built_in(&[host("a", gib(2, 16)), host("b", gib(1, 8))]);
     let (mover, waiter) = (wanted("c1", 1, 0, gib(2, 16)), wanted("c2", 2, 0, gib(2, 16)));
     assert_eq!(scheduler.hold(&mover, &"a".into()), Ok(true));

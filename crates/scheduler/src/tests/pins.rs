@@ -1,27 +1,27 @@
-//! Room on a given host, and whether a host that a slot names is good for it.
+//! Free capacity on a given host, and whether the host of a slot is feasible for it.
 
 use super::*;
-use crate::{Pin, Placed, Scheduler, Verdict};
+use crate::{HostVerdict, Pin, Placed, Scheduler};
 
 fn pin(key: &SlotKey, host: &str, size: Resources) -> Pin {
     Pin { key: key.clone(), host: host.into(), size, zone: "az".into() }
 }
 
 #[test]
-fn u41_restoring_a_slot_takes_the_difference() {
+fn restoring_a_slot_takes_the_difference() {
     let scheduler = built_in(&[host("h", gib(8, 64))]);
     let slot = wanted("a", 1, 0, gib(4, 32));
     let _ = scheduler.reservation_changed(&slot.key, Some(placed(&slot, "h")));
     assert_eq!(now(scheduler.pin(&pin(&slot.key, "h", gib(9, 64)))), Ok(false));
-    assert_eq!((scheduler.assumed(), scheduler.room(&"h".into())), (0, Some(gib(4, 32))));
+    assert_eq!((scheduler.assumed(), scheduler.free_capacity(&"h".into())), (0, Some(gib(4, 32))));
     assert_eq!(now(scheduler.pin(&pin(&slot.key, "h", gib(7, 60)))), Ok(true));
-    assert_eq!(scheduler.room(&"h".into()), Some(gib(1, 4)));
+    assert_eq!(scheduler.free_capacity(&"h".into()), Some(gib(1, 4)));
     let _ = scheduler.reservation_changed(&slot.key, Some(Reservation { size: gib(7, 60), ..placed(&slot, "h") }));
-    assert_eq!((scheduler.assumed(), scheduler.room(&"h".into())), (0, Some(gib(1, 4))));
+    assert_eq!((scheduler.assumed(), scheduler.free_capacity(&"h".into())), (0, Some(gib(1, 4))));
 }
 
 #[test]
-fn document_21_section_9_4_a_slot_follows_its_vm_into_what_it_does_not_use() {
+fn slot_follows_its_vm_into_what_it_does_not_use() {
     let target = |slot: Resources| {
         let vms = [("vm".into(), true)].into();
         let new = Host { allocation: gib(70, 300).into(), instances: vms, ..host("new", gib(128, 512)) };
@@ -33,12 +33,12 @@ fn document_21_section_9_4_a_slot_follows_its_vm_into_what_it_does_not_use() {
         (scheduler, moving)
     };
     let (scheduler, moving) = target(gib(25, 100));
-    assert_eq!(scheduler.room(&"new".into()), Some(gib(33, 112)));
+    assert_eq!(scheduler.free_capacity(&"new".into()), Some(gib(33, 112)));
     assert_eq!(now(scheduler.pin(&pin(&moving.key, "new", moving.size))), Ok(true), "80/20 of 112/33");
-    assert_eq!(scheduler.room(&"new".into()), Some(gib(13, 32)));
-    let followed = Reservation { target_host: Some("new".into()), status_host: Some("new".into()), ..moving };
-    let _ = scheduler.reservation_changed(&followed.key.clone(), Some(followed));
-    assert_eq!((scheduler.assumed(), scheduler.room(&"new".into())), (0, Some(gib(13, 32))));
+    assert_eq!(scheduler.free_capacity(&"new".into()), Some(gib(13, 32)));
+    let synced = Reservation { target_host: Some("new".into()), status_host: Some("new".into()), ..moving };
+    let _ = scheduler.reservation_changed(&synced.key.clone(), Some(synced));
+    assert_eq!((scheduler.assumed(), scheduler.free_capacity(&"new".into())), (0, Some(gib(13, 32))));
 
     let (scheduler, moving) = target(gib(25, 140));
     assert_eq!(now(scheduler.pin(&pin(&moving.key, "new", moving.size))), Ok(false), "72 < 80");
@@ -46,7 +46,7 @@ fn document_21_section_9_4_a_slot_follows_its_vm_into_what_it_does_not_use() {
 
 #[test]
 fn a_pin_needs_a_known_host_of_the_zone_with_readable_capacity() {
-    let odd = Host { nonsense: Some("odd".to_owned()), ..host("odd", gib(8, 8)) };
+    let odd = Host { invalid_amount: Some("odd".to_owned()), ..host("odd", gib(8, 8)) };
     let elsewhere = Host { zone: "other".into(), ..host("elsewhere", gib(8, 8)) };
     let scheduler = built_in(&[odd, elsewhere, host("good", gib(8, 8))]);
     for (host, expected) in [("odd", false), ("elsewhere", false), ("ghost", false), ("good", true)] {
@@ -61,27 +61,27 @@ fn a_pin_never_moves_what_is_in_doubt() {
     scheduler.in_doubt(&key("s"));
     assert!(matches!(now(scheduler.pin(&pin(&key("s"), "b", gib(1, 1)))), Err(SchedulerError::InDoubt { .. })));
     assert_eq!(now(scheduler.pin(&pin(&key("s"), "a", gib(1, 1)))), Ok(true));
-    assert_eq!((scheduler.room(&"a".into()), scheduler.doubts().len()), (Some(gib(4, 4)), 1));
+    assert_eq!((scheduler.free_capacity(&"a".into()), scheduler.doubts().len()), (Some(gib(4, 4)), 1));
 }
 
 #[test]
-fn u54_verdict_on_a_host_that_somebody_else_set() {
+fn verdict_on_a_host_that_another_client_set() {
     let elsewhere = Host { zone: "other".into(), ..host("elsewhere", gib(8, 8)) };
     let scheduler = built_in(&[host("h", gib(8, 64)), elsewhere]);
     let set = |slot: &SlotRequest, host: &str| {
         let _ = scheduler.reservation_changed(&slot.key, Some(placed(slot, host)));
         scheduler.verdict(&slot.key)
     };
-    assert_eq!(set(&wanted("a", 1, 0, gib(4, 32)), "ghost"), Verdict::NoSuchHost);
-    assert_eq!(set(&wanted("a", 1, 1, gib(4, 32)), "elsewhere"), Verdict::WrongZone { zone: "other".into() });
-    assert_eq!(set(&wanted("a", 1, 2, gib(8, 64)), "h"), Verdict::Ok);
-    assert_eq!(set(&wanted("a", 1, 3, gib(1, 8)), "h"), Verdict::Overbooked { free: gib(-1, -8).into() });
-    assert_eq!(scheduler.verdict(&key("a-2")), Verdict::Ok, "only as many go as must");
-    assert_eq!(scheduler.verdict(&key("unknown")), Verdict::Ok);
+    assert_eq!(set(&wanted("a", 1, 0, gib(4, 32)), "ghost"), HostVerdict::NoSuchHost);
+    assert_eq!(set(&wanted("a", 1, 1, gib(4, 32)), "elsewhere"), HostVerdict::WrongZone { zone: "other".into() });
+    assert_eq!(set(&wanted("a", 1, 2, gib(8, 64)), "h"), HostVerdict::Ok);
+    assert_eq!(set(&wanted("a", 1, 3, gib(1, 8)), "h"), HostVerdict::Overbooked { free: gib(-1, -8).into() });
+    assert_eq!(scheduler.verdict(&key("a-2")), HostVerdict::Ok, "only as many go as necessary");
+    assert_eq!(scheduler.verdict(&key("unknown")), HostVerdict::Ok);
 }
 
 #[test]
-fn d10_only_empty_slots_that_are_not_in_force_and_not_ours_are_repaired() {
+fn only_empty_slots_that_are_not_in_force_and_not_ours_are_repaired() {
     let scheduler = built_in(&[host("h", gib(8, 64))]);
     let ours = wanted("a", 1, 0, gib(8, 64));
     assert_eq!(now(scheduler.place(&ours)), Ok(Placed::Host("h".into())));
@@ -92,8 +92,8 @@ fn d10_only_empty_slots_that_are_not_in_force_and_not_ours_are_repaired() {
         let _ = scheduler.reservation_changed(&reservation.key.clone(), Some(reservation));
     }
     for name in ["a-0", "b", "c"] {
-        assert_eq!(scheduler.verdict(&key(name)), Verdict::Ok, "{name}");
+        assert_eq!(scheduler.verdict(&key(name)), HostVerdict::Ok, "{name}");
     }
     let _ = scheduler.reservation_changed(&ours.key, Some(Reservation { ready: true, ..placed(&ours, "h") }));
-    assert_eq!(scheduler.verdict(&ours.key), Verdict::Ok, "ours stays ours while its host stays");
+    assert_eq!(scheduler.verdict(&ours.key), HostVerdict::Ok, "our slot stays while its host stays");
 }

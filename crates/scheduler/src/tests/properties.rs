@@ -1,4 +1,4 @@
-//! Choices are legal and the best there is, refusals mean that nothing was eligible, and nothing is booked twice,
+//! Choices are feasible and the best available, refusals mean that no host was feasible, and nothing is booked twice,
 //! over random clouds and random orders of events.
 
 use proptest::collection::vec;
@@ -40,7 +40,7 @@ fn good(scheduler: &Watched, hosts: &[Host], slot: &SlotRequest) -> Vec<HostName
     let fits = |host: &&Host| {
         host.zone == slot.zone
             && host.conditions.get("Ready") == Some(&ConditionStatus::True)
-            && scheduler.room(&host.name).is_some_and(|room| slot.size.fits(room))
+            && scheduler.free_capacity(&host.name).is_some_and(|free| slot.size.fits(free))
     };
     hosts.iter().filter(fits).map(|host| host.name.clone()).collect()
 }
@@ -49,7 +49,7 @@ fn good(scheduler: &Watched, hosts: &[Host], slot: &SlotRequest) -> Vec<HostName
 enum Event {
     Place(u64, Resources),
     PlaceAll(u64, Vec<Resources>, bool),
-    /// The apply of everything that was answered ends; the writes succeed or not.
+    /// The apply of all answers ends; the writes succeed or fail.
     Apply(bool),
     Delete(u64),
     Host(usize, Resources),
@@ -65,7 +65,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The world beside the scheduler: what was answered and not applied yet, and what exists.
+/// The world outside the scheduler: answers that are not applied yet, and the existing objects.
 #[derive(Default)]
 struct World {
     answered: BTreeMap<SlotKey, (SlotRequest, HostName)>,
@@ -103,7 +103,7 @@ impl World {
                 let new =
                     |slot: &SlotRequest| !self.exists.contains_key(&slot.key) && !self.answered.contains_key(&slot.key);
                 let slots: Vec<SlotRequest> = slots.filter(new).collect();
-                let answer = now(scheduler.place_all(&whole(slots.clone(), all_or_nothing))).unwrap();
+                let answer = now(scheduler.place_all(&request_of(slots.clone(), all_or_nothing))).unwrap();
                 let Placement::Decided { hosts, shortage } = answer else { unreachable!() };
                 if all_or_nothing && shortage.is_some() {
                     return;
@@ -131,10 +131,10 @@ impl World {
             }
             Event::Host(number, size) => {
                 let name = format!("h{number}");
-                // Hosts only grow here, so that over-booking can only be the scheduler's doing.
-                let room = scheduler.room(&name.as_str().into()).unwrap_or_default();
+                // Hosts only grow here, so only the scheduler can cause over-booking.
+                let free = scheduler.free_capacity(&name.as_str().into()).unwrap_or_default();
                 let used = self.booked(&name);
-                let enqueued = scheduler.host_changed(&name.as_str().into(), Some(host(&name, room.max(size) + used)));
+                let enqueued = scheduler.host_changed(&name.as_str().into(), Some(host(&name, free.max(size) + used)));
                 self.place_enqueued(scheduler, enqueued);
             }
         }
@@ -185,19 +185,19 @@ proptest! {
         for event in events {
             world.act(&scheduler, event);
             for (host, over) in hosts.iter().zip(&over) {
-                let room = scheduler.room(&host.name).unwrap();
-                prop_assert!(*over || Resources::ZERO.fits(room), "{} {room}", host.name);
+                let free = scheduler.free_capacity(&host.name).unwrap();
+                prop_assert!(*over || Resources::ZERO.fits(free), "{} {free}", host.name);
             }
             prop_assert_eq!(scheduler.assumed(), world.answered.len(), "an entry per answer that is not applied");
             prop_assert_eq!(scheduler.drift(), Vec::<HostName>::new());
             for (slot, _) in scheduler.waiting_slots() {
-                prop_assert!(good(&scheduler, &hosts_now(&scheduler, &hosts), &slot).is_empty(), "waits in vain");
+                prop_assert!(good(&scheduler, &hosts_now(&scheduler, &hosts), &slot).is_empty(), "a host is feasible");
             }
         }
     }
 }
 
-/// The hosts with the zone and conditions that they have now.
+/// The hosts with their current zone and conditions.
 fn hosts_now(scheduler: &Watched, hosts: &[Host]) -> Vec<Host> {
     let request = Request { candidates: crate::Candidates::All, ..request(1, 1024, &[]) };
     let explanation = scheduler.explain(&Request { zone: "az".into(), ..request }).unwrap();

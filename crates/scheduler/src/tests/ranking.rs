@@ -1,4 +1,4 @@
-//! With one weigher the hosts come in the order of its scores, which are calculated here a second time from the objects.
+//! With one weigher the hosts come in the order of its scores, which the test computes independently from the objects.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
-//! Document 60 sections 2.3, 2.5, 3.4, 3.5 and 3.10: the engine with steps made for the test.
+//! The engine with steps of the test.
 
 use super::*;
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
+use crate::feasible_hosts::FeasibleHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, Scores, StepFault, Weigher};
-use crate::survivors::Survivors;
+use crate::steps::{Effect, Filter, Scores, StepError, Weigher};
 use crate::{Candidates, FilterName, Options, Outcome, explain, shipped};
 
 /// Keeps the named hosts, or fails.
@@ -16,9 +16,9 @@ impl Filter for Keeps {
         FilterName { step: self.0, short: self.0 }
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let names: Vec<HostName> =
-            self.1.ok_or(StepFault::Made("no data"))?.iter().map(|name| (*name).into()).collect();
+            self.1.ok_or(StepError::Made("no data"))?.iter().map(|name| (*name).into()).collect();
         field.keep_named(run, &names.iter());
         Ok(Effect::Done)
     }
@@ -37,7 +37,7 @@ impl Weigher for Gives {
         Some("given")
     }
 
-    fn weigh(&self, _: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+    fn weigh(&self, _: &Run<'_>, hosts: &FeasibleHosts<'_>) -> Scores {
         let given = |place| {
             let found = self.0.iter().find(|(name, _)| hosts.name(place).is_some_and(|host| host.as_str() == *name));
             found.map_or(f64::NAN, |(_, activation)| *activation)
@@ -64,7 +64,6 @@ fn decide(pipeline: &Pipeline, request: &Request) -> Decision {
     run(pipeline, request, &Fleet::default()).unwrap()
 }
 
-/// The hosts with their weights, best first.
 #[track_caller]
 fn expect(pipeline: &Pipeline, request: &Request, expected: &[(&str, f64)]) {
     let fleet = Fleet::default();
@@ -82,7 +81,7 @@ fn expect(pipeline: &Pipeline, request: &Request, expected: &[(&str, f64)]) {
 }
 
 #[test]
-fn document_60_section_3_10_e1_multipliers() {
+fn multipliers_scale_activations() {
     let a = Gives(&[("n1", 1.0), ("n2", 0.5), ("n3", 0.0)]);
     let b = Gives(&[("n1", 0.9), ("n2", 0.2), ("n3", 0.1)]);
     let pipeline = custom(vec![], vec![(a, 1.0), (b, -1.0)]);
@@ -92,7 +91,7 @@ fn document_60_section_3_10_e1_multipliers() {
 }
 
 #[test]
-fn document_60_section_3_10_e2_saturation() {
+fn activations_saturate() {
     let ask = listed(&[("n1", 50.0), ("n2", 55.0), ("n3", 60.0)]);
     assert_eq!(names(&decide(&custom(vec![], vec![]), &ask).hosts), ["n3", "n2", "n1"]);
     let nothing = custom(vec![], vec![(Gives(&[("n1", 0.0), ("n2", 0.0), ("n3", 0.0)]), 1.0)]);
@@ -101,7 +100,7 @@ fn document_60_section_3_10_e2_saturation() {
 }
 
 #[test]
-fn document_60_section_3_10_e3_input_weight_against_weigher() {
+fn input_weight_against_weigher() {
     let pipeline = custom(vec![], vec![(Gives(&[("n1", 0.3), ("n2", 0.1)]), 2.0)]);
     let ask = listed(&[("n1", 0.2), ("n2", 0.9)]);
     assert_eq!(names(&decide(&pipeline, &ask).hosts), ["n2", "n1"]);
@@ -109,7 +108,7 @@ fn document_60_section_3_10_e3_input_weight_against_weigher() {
 }
 
 #[test]
-fn document_22_section_5_3_a_filter_a_negative_multiplier_and_one_candidate() {
+fn filter_a_negative_multiplier_and_one_candidate() {
     let pipeline = custom(vec![Keeps("f", Some(&["a", "b"]))], vec![(Gives(&[("a", 0.5), ("b", 2.0)]), -1.0)]);
     let ask = listed(&[("a", 0.0), ("b", 0.0), ("c", 0.0)]);
     assert_eq!(names(&decide(&pipeline, &ask).hosts), ["a", "b"]);
@@ -119,7 +118,7 @@ fn document_22_section_5_3_a_filter_a_negative_multiplier_and_one_candidate() {
 }
 
 #[test]
-fn document_60_section_3_10_e4_with_b2_a_failing_filter_lets_nothing_pass() {
+fn a_failing_filter_lets_nothing_pass() {
     let filters = vec![Keeps("f1", Some(&["a", "b"])), Keeps("f2", None), Keeps("f3", Some(&["a", "c"]))];
     let decision = decide(&custom(filters, vec![]), &listed(&[("a", 0.0), ("b", 0.0), ("c", 0.0)]));
     assert!(decision.hosts.is_empty());
@@ -129,7 +128,7 @@ fn document_60_section_3_10_e4_with_b2_a_failing_filter_lets_nothing_pass() {
 }
 
 #[test]
-fn document_60_section_3_10_e5_empty_is_a_success() {
+fn empty_is_a_success() {
     let pipeline = custom(vec![Keeps("f", Some(&[]))], vec![(Gives(&[]), 1.0), (Gives(&[]), 1.0)]);
     let decision = decide(&pipeline, &listed(&[("a", 0.0)]));
     assert_eq!((decision.hosts, decision.failed), (vec![], None));
@@ -148,7 +147,7 @@ fn a_host_that_is_listed_twice_counts_once() {
 }
 
 #[test]
-fn document_60_section_2_3_options() {
+fn options_have_defaults_by_intent() {
     let ask = |options| Request { options, ..listed(&[]) };
     let refused = |options| run(&custom(vec![], vec![]), &ask(options), &Fleet::default()).unwrap_err().to_string();
     let read_only = || Options { read_only: true, ..Options::default() };
@@ -165,7 +164,7 @@ fn document_60_section_2_3_options() {
 }
 
 #[test]
-fn document_60_section_2_5_step_5_inference() {
+fn the_pipeline_is_inferred() {
     let ask = |specs: &[(&str, &str)]| {
         let mut request = request(1, 1024, specs);
         request.flavor.extra_specs.retain(|key, _| specs.iter().any(|(wanted, _)| wanted == key));
@@ -188,7 +187,7 @@ fn document_60_section_2_5_step_5_inference() {
 }
 
 #[test]
-fn document_60_section_3_4_all_hosts_need_a_known_hypervisor_type() {
+fn all_hosts_need_a_known_hypervisor_type() {
     let all = Pipeline { ignore_preselection: true, ..custom(vec![], vec![]) };
     let fleet = fleet(&[host("a", gib(8, 8))], &[]);
     assert_eq!(names(&run(&all, &listed(&[("ghost", 1.0)]), &fleet).unwrap().hosts), ["a"]);
@@ -212,7 +211,7 @@ fn max_candidates_cuts_after_ranking() {
 }
 
 #[test]
-fn b3_hosts_of_a_withheld_cluster_are_not_offered() {
+fn hosts_of_a_withheld_cluster_are_not_offered() {
     let mut fleet = fleet(&[host("a", gib(8, 8))], &[]);
     let pipeline = custom(vec![], vec![]);
     let ask = request(1, 1024, &[]);
@@ -227,7 +226,7 @@ fn b3_hosts_of_a_withheld_cluster_are_not_offered() {
 }
 
 #[test]
-fn u6_internal_requests_choose_among_the_hosts_that_they_list() {
+fn internal_requests_choose_among_the_hosts_that_they_list() {
     let all = Pipeline { ignore_preselection: true, ..custom(vec![], vec![]) };
     let fleet = fleet(&["a", "b", "c"].map(|name| host(name, gib(8, 8))), &[]);
     let hosts = |request: &Request| names(&run(&all, request, &fleet).unwrap().hosts);
@@ -239,7 +238,7 @@ fn u6_internal_requests_choose_among_the_hosts_that_they_list() {
         Intent::CapacityProbe,
     ] {
         let ask = with_intent(ask.clone(), intent);
-        assert_eq!(hosts(&ask), ["b", "c"], "{intent}: the weights of the caller do not count");
+        assert_eq!(hosts(&ask), ["b", "c"], "{intent}: the weights of the client do not count");
         assert_eq!(run(&all, &ask, &fleet).unwrap().removed.hosts, 2, "{intent}");
         let everywhere = Request { candidates: Candidates::All, ..ask.clone() };
         assert_eq!(hosts(&everywhere), ["a", "b", "c"], "{intent}");
@@ -249,11 +248,11 @@ fn u6_internal_requests_choose_among_the_hosts_that_they_list() {
     for intent in [Intent::Create, Intent::Rebuild, Intent::Resize, Intent::LiveMigration, Intent::Evacuate] {
         assert_eq!(hosts(&with_intent(ask.clone(), intent)), ["a", "b", "c"], "{intent}");
     }
-    assert_eq!(hosts(&ask), ["a", "b", "c"], "Nova's list is only what it would choose from itself");
+    assert_eq!(hosts(&ask), ["a", "b", "c"], "Nova's list does not limit other intents");
 }
 
 #[test]
-fn document_60_section_14_2_b2_the_general_purpose_pipeline_and_a_flavor_without_vcpus() {
+fn the_general_purpose_pipeline_and_a_flavor_without_vcpus() {
     let fleet = fleet(&["a", "b", "c"].map(|name| host(name, gib(8, 8))), &[]);
     let pipeline = crate::Pipelines::shipped().get(shipped::GENERAL_PURPOSE).unwrap();
     let decision = run(&pipeline, &request(0, 1024, &[]), &fleet).unwrap();

@@ -1,4 +1,4 @@
-//! Stories of commitments whose slots are placed as a whole or one by one.
+//! Commitments whose slots are placed as a whole or one by one.
 
 use super::*;
 use crate::{Placed, Placement, Scheduler, Shortage};
@@ -13,17 +13,17 @@ fn commitment(name: &str, created: i64, slots: u64) -> Vec<SlotRequest> {
     (0..slots).map(|number| wanted(name, created, number, size())).collect()
 }
 
-/// Hosts with room for so many slots each.
-fn cloud(rooms: &[i64]) -> Watched {
-    let hosts: Vec<Host> = rooms
+/// Hosts with free capacity for this many slots each.
+fn cloud(free_capacities: &[i64]) -> Watched {
+    let hosts: Vec<Host> = free_capacities
         .iter()
         .enumerate()
-        .map(|(number, room)| host(&format!("h{number}"), gib(SIZE.0 * room, SIZE.1 * room)))
+        .map(|(number, free)| host(&format!("h{number}"), gib(SIZE.0 * free, SIZE.1 * free)))
         .collect();
     built_in(&hosts)
 }
 
-fn place_all(scheduler: &Watched, request: &WholeRequest) -> (Vec<Option<HostName>>, Option<Shortage>) {
+fn place_all(scheduler: &Watched, request: &CommitmentRequest) -> (Vec<Option<HostName>>, Option<Shortage>) {
     match now(scheduler.place_all(request)).unwrap() {
         Placement::Decided { hosts, shortage } => (hosts, shortage),
         Placement::Later => unreachable!("the built-in scheduler decides"),
@@ -31,50 +31,50 @@ fn place_all(scheduler: &Watched, request: &WholeRequest) -> (Vec<Option<HostNam
 }
 
 #[test]
-fn two_commitments_of_four_with_room_for_five_give_exactly_one_whole_placement() {
+fn two_commitments_of_four_with_capacity_for_five_give_exactly_one_whole_placement() {
     let scheduler = cloud(&[2, 3]);
-    let (first, none) = place_all(&scheduler, &whole(commitment("a", 1, 4), true));
+    let (first, none) = place_all(&scheduler, &request_of(commitment("a", 1, 4), true));
     assert_eq!((first.iter().flatten().count(), none), (4, None));
-    let (second, shortage) = place_all(&scheduler, &whole(commitment("b", 2, 4), true));
-    assert_eq!(second.iter().flatten().count(), 1, "where each could go");
+    let (second, shortage) = place_all(&scheduler, &request_of(commitment("b", 2, 4), true));
+    assert_eq!(second.iter().flatten().count(), 1, "the possible host of each slot");
     assert_eq!(shortage.unwrap().to_string(), "2 hosts; capacity 2");
-    assert_eq!(scheduler.assumed(), 4, "a refused commitment holds nothing");
+    assert_eq!(scheduler.assumed(), 4, "a rejected commitment holds nothing");
 }
 
 #[test]
 fn without_rejection_what_fits_is_kept() {
     let scheduler = cloud(&[2]);
-    let (hosts, shortage) = place_all(&scheduler, &whole(commitment("a", 1, 3), false));
+    let (hosts, shortage) = place_all(&scheduler, &request_of(commitment("a", 1, 3), false));
     assert_eq!(hosts.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false]);
     assert_eq!((shortage.unwrap().hosts, scheduler.assumed()), (1, 2));
-    assert!(scheduler.waiting_slots().is_empty(), "a slot that does not exist yet cannot be woken");
+    assert!(scheduler.waiting_slots().is_empty(), "a slot that does not exist yet cannot be enqueued");
 }
 
 #[test]
-fn document_60_section_14_1_assumed_room_stays_taken_until_it_is_seen() {
+fn assumed_capacity_stays_taken_until_it_is_seen() {
     let scheduler = built_in(&[host("h1", gib(20, 160))]);
     let (first, second) = (wanted("a", 1, 0, gib(16, 128)), wanted("b", 2, 0, gib(16, 128)));
     assert_eq!(now(scheduler.place(&first)), Ok(Placed::Host("h1".into())));
     assert!(matches!(now(scheduler.place(&second)), Ok(Placed::Nowhere(_))));
-    let room = || scheduler.room(&"h1".into());
-    assert_eq!(room(), Some(gib(4, 32)));
+    let free = || scheduler.free_capacity(&"h1".into());
+    assert_eq!(free(), Some(gib(4, 32)));
     let seen = scheduler.reservation_changed(&first.key, Some(placed(&first, "h1")));
-    assert_eq!((seen, room(), scheduler.assumed()), (vec![], Some(gib(4, 32)), 0));
+    assert_eq!((seen, free(), scheduler.assumed()), (vec![], Some(gib(4, 32)), 0));
     assert_eq!(scheduler.applied(&[first.key]), []);
-    assert_eq!(room(), Some(gib(4, 32)), "the slot itself blocks now");
+    assert_eq!(free(), Some(gib(4, 32)), "the slot itself blocks now");
 }
 
 #[test]
-fn an_apply_that_ends_without_an_object_gives_its_room_back() {
+fn an_apply_that_ends_without_an_object_gives_its_capacity_back() {
     let scheduler = cloud(&[1]);
     let slot = wanted("a", 1, 0, size());
     assert!(matches!(now(scheduler.place(&slot)), Ok(Placed::Host(_))));
     assert_eq!(scheduler.applied(&[slot.key]), []);
-    assert_eq!((scheduler.assumed(), scheduler.room(&"h0".into())), (0, Some(size())));
+    assert_eq!((scheduler.assumed(), scheduler.free_capacity(&"h0".into())), (0, Some(size())));
 }
 
 #[test]
-fn a_write_in_doubt_keeps_its_room_until_it_is_settled() {
+fn a_write_in_doubt_keeps_its_capacity_until_it_is_settled() {
     let scheduler = cloud(&[1, 1]);
     let slot = wanted("a", 1, 0, size());
     assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h0".into())));
@@ -89,27 +89,31 @@ fn a_write_in_doubt_keeps_its_room_until_it_is_settled() {
 }
 
 #[test]
-fn u37_a_write_of_unknown_outcome_is_no_reason_to_reject() {
+fn a_write_of_unknown_outcome_is_no_reason_to_reject() {
     let scheduler = cloud(&[2, 2]);
     let unknown = commitment("a", 1, 2);
-    assert_eq!(place_all(&scheduler, &whole(unknown.clone(), true)).1, None);
+    assert_eq!(place_all(&scheduler, &request_of(unknown.clone(), true)).1, None);
     for slot in &unknown {
         scheduler.in_doubt(&slot.key);
     }
-    let rooms = || ["h0", "h1"].map(|host| scheduler.room(&host.into()));
-    let before = rooms();
+    let free_capacities = || ["h0", "h1"].map(|host| scheduler.free_capacity(&host.into()));
+    let before = free_capacities();
     let three = commitment("c", 3, 3);
-    let placement = now(scheduler.place_all(&whole(three.clone(), true)));
+    let placement = now(scheduler.place_all(&request_of(three.clone(), true)));
     assert!(matches!(placement, Err(SchedulerError::InDoubt { .. })), "{placement:?}");
-    assert_eq!((rooms(), scheduler.doubts().len(), scheduler.assumed()), (before, 2, 2));
+    assert_eq!((free_capacities(), scheduler.doubts().len(), scheduler.assumed()), (before, 2, 2));
     assert!(
-        place_all(&scheduler, &whole(commitment("d", 4, 5), true)).1.is_some(),
-        "there is not room for five anyway"
+        place_all(&scheduler, &request_of(commitment("d", 4, 5), true)).1.is_some(),
+        "there is no capacity for five anyway"
     );
-    assert_eq!(place_all(&scheduler, &whole(three.clone(), false)).0.iter().flatten().count(), 2, "they wait");
+    assert_eq!(
+        place_all(&scheduler, &request_of(three.clone(), false)).0.iter().flatten().count(),
+        2,
+        "the slots wait"
+    );
     let _ = scheduler.applied(&three.iter().map(|slot| slot.key.clone()).collect::<Vec<_>>());
     let _ = scheduler.settled(&unknown[0].key);
-    assert_eq!(place_all(&scheduler, &whole(three, true)).1, None);
+    assert_eq!(place_all(&scheduler, &request_of(three, true)).1, None);
 }
 
 #[test]
@@ -119,41 +123,41 @@ fn an_observation_settles_what_is_in_doubt() {
     assert!(matches!(now(scheduler.place(&slot)), Ok(Placed::Host(_))));
     scheduler.in_doubt(&slot.key);
     let _ = scheduler.reservation_changed(&slot.key, Some(unplaced(&slot)));
-    assert_eq!(scheduler.doubts().len(), 1, "an older sight settles nothing");
+    assert_eq!(scheduler.doubts().len(), 1, "an older observation ends no doubt");
     let _ = scheduler.reservation_changed(&slot.key, Some(placed(&slot, "h0")));
     assert_eq!(scheduler.doubts().len(), 0);
     let _ = scheduler.reservation_changed(&slot.key, None);
-    assert_eq!(scheduler.room(&"h0".into()), Some(size()));
+    assert_eq!(scheduler.free_capacity(&"h0".into()), Some(size()));
 }
 
 #[test]
-fn u44_released_and_shrunk_room_counts_for_the_plan_alone() {
+fn released_and_shrunk_capacity_counts_for_the_plan_alone() {
     let scheduler = cloud(&[2]);
     let (old, big) = (wanted("a", 1, 0, size()), wanted("a", 1, 1, size()));
     for slot in [&old, &big] {
         let _ = scheduler.reservation_changed(&slot.key, Some(placed(slot, "h0")));
     }
     let new = vec![wanted("a", 1, 2, gib(6, 48))];
-    assert!(place_all(&scheduler, &whole(new.clone(), true)).1.is_some());
-    let plan = WholeRequest {
+    assert!(place_all(&scheduler, &request_of(new.clone(), true)).1.is_some());
+    let plan = CommitmentRequest {
         release: vec![old.key.clone()],
         shrink: vec![(big.key.clone(), gib(2, 16))],
-        ..whole(new.clone(), true)
+        ..request_of(new.clone(), true)
     };
     assert_eq!(place_all(&scheduler, &plan).0, [Some("h0".into())]);
-    assert_eq!(scheduler.room(&"h0".into()), Some(gib(-6, -48)), "both count until the release is seen");
+    assert_eq!(scheduler.free_capacity(&"h0".into()), Some(gib(-6, -48)), "both count until the release is seen");
     let other = wanted("b", 2, 0, gib(1, 1));
-    assert!(matches!(now(scheduler.place(&other)), Ok(Placed::Nowhere(_))), "nobody else gets the room");
+    assert!(matches!(now(scheduler.place(&other)), Ok(Placed::Nowhere(_))), "no other slot gets the capacity");
     assert_eq!(scheduler.reservation_changed(&old.key, None), []);
     let shrunk = Reservation { size: gib(2, 16), ..placed(&big, "h0") };
     assert_eq!(scheduler.reservation_changed(&big.key, Some(shrunk)), []);
-    assert_eq!(scheduler.room(&"h0".into()), Some(Resources::ZERO));
+    assert_eq!(scheduler.free_capacity(&"h0".into()), Some(Resources::ZERO));
 }
 
 #[test]
 fn a_repeated_plan_gets_the_same_hosts() {
     let scheduler = cloud(&[2, 2]);
-    let plan = whole(commitment("a", 1, 3), true);
+    let plan = request_of(commitment("a", 1, 3), true);
     let first = place_all(&scheduler, &plan);
     assert_eq!(place_all(&scheduler, &plan), first);
     assert_eq!(scheduler.assumed(), 3);
@@ -185,17 +189,17 @@ fn a_slot_is_not_in_its_own_way() {
     let slot = wanted("a", 1, 0, size());
     let _ = scheduler.reservation_changed(&slot.key, Some(placed(&slot, "h0")));
     assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h0".into())));
-    assert_eq!(scheduler.room(&"h0".into()), Some(Resources::ZERO));
+    assert_eq!(scheduler.free_capacity(&"h0".into()), Some(Resources::ZERO));
 }
 
 #[test]
-fn u37_a_failing_filter_or_an_unknown_pipeline_is_an_error() {
+fn a_failing_filter_or_an_unknown_pipeline_is_an_error() {
     let scheduler = cloud(&[1]);
     let no_cores = wanted("a", 1, 0, gib(0, 1));
     let error = now(scheduler.place(&no_cores)).unwrap_err();
     assert_eq!(error.to_string(), "filter_has_enough_capacity failed: flavor has 0 vcpus");
     let unknown = SlotRequest { pipeline: "kvm-foo".to_owned(), ..wanted("a", 1, 1, size()) };
-    let request = whole(vec![wanted("a", 1, 2, size()), unknown], false);
+    let request = request_of(vec![wanted("a", 1, 2, size()), unknown], false);
     assert_eq!(now(scheduler.place_all(&request)), Err(SchedulerError::Pipeline("kvm-foo".to_owned())));
     assert_eq!(scheduler.assumed(), 0, "a plan that fails holds nothing");
 }

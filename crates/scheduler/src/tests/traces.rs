@@ -1,4 +1,4 @@
-//! What a run with a stopwatch tells about its steps.
+//! What a run with a stopwatch reports about its steps.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::running::*;
 use super::*;
 use crate::{StepTrace, Stopwatch};
 
-/// One more millisecond whenever somebody looks.
+/// Advances a millisecond at each read.
 #[derive(Debug, Default)]
 struct Ticks(Cell<u64>);
 
@@ -23,9 +23,9 @@ fn traced(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Vec<StepTrac
     let decision = |watch| {
         engine::run(pipeline, request, (fleet, &fleet.view.overlay()), Scope::Request, TieBreak::Name, watch).unwrap()
     };
-    let (told, silent) = (decision(Some(&watch)), decision(None));
-    let steps = told.steps.clone();
-    assert_eq!(Decision { steps: Vec::new(), ..told }, silent, "who listens changes nothing");
+    let (reported, silent) = (decision(Some(&watch)), decision(None));
+    let steps = reported.steps.clone();
+    assert_eq!(Decision { steps: Vec::new(), ..reported }, silent, "a listener changes nothing");
     assert_eq!(silent.steps, []);
     steps
 }
@@ -46,7 +46,7 @@ fn a_weigher_tells_origins_impact_and_activations() {
 }
 
 #[test]
-fn b27_an_inverted_weigher_is_reported_the_way_it_acts() {
+fn an_inverted_weigher_is_reported_the_way_it_acts() {
     let inverted = custom(vec![], vec![(Gives(&[("a", 1.0), ("b", 2.0), ("c", 4.0)]), -1.0)]);
     let steps = traced(&inverted, &abc(), &Fleet::default());
     assert_eq!((&steps[0].origins[..], steps[0].impact), (&[0, 1, 2][..], Some(("given", 0.0))));
@@ -58,23 +58,24 @@ fn the_first_step_sees_the_input_weights_and_later_ones_do_not() {
     let filters = vec![Keeps("f1", Some(&["a", "b", "c"])), Keeps("f2", Some(&["b", "c"]))];
     let weigher = Gives(&[("b", 0.0), ("c", 1.0)]);
     let steps = traced(&custom(filters, vec![(weigher, 1.0)]), &ask, &Fleet::default());
-    let told: Vec<_> = steps.iter().map(|step| (step.step, step.hosts_in, step.hosts_out, &step.origins[..])).collect();
+    let reported: Vec<_> =
+        steps.iter().map(|step| (step.step, step.hosts_in, step.hosts_out, &step.origins[..])).collect();
     assert_eq!(
-        told,
+        reported,
         [("f1", 4, 3, &[1, 2, 3][..]), ("f2", 3, 2, &[1, 2][..]), ("gives", 2, 2, &[1, 0][..]),],
         "f1 sees d, b, c, a; f2 sees a, b, c"
     );
     let alone = custom(vec![], vec![(Gives(&[("a", 0.0), ("b", 0.0), ("c", 0.0), ("d", -9.0)]), 1.0)]);
-    assert_eq!(traced(&alone, &ask, &Fleet::default())[0].origins, [1, 2, 3, 0], "d falls behind");
+    assert_eq!(traced(&alone, &ask, &Fleet::default())[0].origins, [1, 2, 3, 0], "d is ranked last");
 }
 
 #[test]
-fn document_60_section_3_10_e4_and_e5_failed_steps_are_told_and_nothing_is_weighed_without_hosts() {
+fn failed_steps_are_reported_and_nothing_is_weighed_without_hosts() {
     let filters = vec![Keeps("f1", Some(&["a", "b"])), Keeps("f2", None), Keeps("f3", Some(&["a", "c"]))];
     let steps = traced(&custom(filters, vec![(Gives(&[]), 1.0)]), &abc(), &Fleet::default());
-    let told: Vec<_> = steps.iter().map(|step| (step.step, step.failed, step.hosts_in, step.hosts_out)).collect();
-    assert_eq!(told, [("f1", false, 3, 2), ("f2", true, 2, 0), ("f3", false, 0, 0)]);
-    assert!(steps.iter().all(|step| step.took == Duration::from_millis(1)), "failed ones take time too");
+    let reported: Vec<_> = steps.iter().map(|step| (step.step, step.failed, step.hosts_in, step.hosts_out)).collect();
+    assert_eq!(reported, [("f1", false, 3, 2), ("f2", true, 2, 0), ("f3", false, 0, 0)]);
+    assert!(steps.iter().all(|step| step.took == Duration::from_millis(1)), "failed steps take time too");
     assert_eq!(steps[1].origins, [0_usize; 0]);
 }
 
@@ -91,10 +92,10 @@ fn the_shipped_steps_tell_their_statistics_and_skipped_ones_nothing() {
     let fleet = fleet(&[sized("a", 512), sized("b", 256), Host { zone: "x".into(), ..sized("c", 512) }], &[]);
     let pipeline = crate::Pipelines::shipped().get(crate::shipped::GENERAL_PURPOSE).unwrap();
     let steps = traced(&pipeline, &Request { zone: "az".into(), ..request(1, 1024, &[]) }, &fleet);
-    let told: Vec<_> =
+    let reported: Vec<_> =
         steps.iter().map(|step| (step.step, step.hosts_out, step.impact.map(|(name, _)| name))).collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("filter_status_conditions", 3, None),
             ("filter_correct_az", 2, None),

@@ -1,6 +1,6 @@
-//! The filters a second time, as predicates over one host: random clouds, random requests and random pipelines, in which
-//! both must keep the same hosts and count the same removals. It shares nothing with the filters but the types of hosts and
-//! requests.
+//! A second implementation of the filters as predicates over one host: random clouds, random requests and random
+//! pipelines, in which both must keep the same hosts and count the same removals. It shares only the types of hosts and
+//! requests with the filters.
 
 use berth_core::host::{Aggregate, Capabilities};
 use proptest::collection::{btree_map, btree_set, vec};
@@ -158,10 +158,10 @@ fn any_image() -> impl Strategy<Value = BTreeMap<String, Value>> {
 }
 
 fn any_request() -> impl Strategy<Value = Request> {
-    let wishes = (any_group(), any_destination(), any::<[bool; 2]>());
+    let desired_objects = (any_group(), any_destination(), any::<[bool; 2]>());
     let names = (some_of(&HOSTS, 2), some_of(&HOSTS, 1), select(vec!["", "az", "other"]), select(vec!["", "p1", "p2"]));
     let size = (1_u64..4, 1_u64..4, 0_u64..3);
-    (wishes, names, size, any_hints(), any_image(), any_specs()).prop_map(
+    (desired_objects, names, size, any_hints(), any_image(), any_specs()).prop_map(
         |((group, destination, [is_grouped, is_aimed]), names, (cpu, memory, instances), hints, image, specs)| {
             let (ignore_hosts, force_hosts, zone, project) = names;
             let flavor = Flavor { extra_specs: specs, ..flavor(u32::try_from(cpu).unwrap(), memory * 1024, &[]) };
@@ -182,7 +182,7 @@ fn any_request() -> impl Strategy<Value = Request> {
     )
 }
 
-/// A step with the parameters that it must have.
+/// A step with its required parameters.
 fn step(name: &str) -> StepSpec {
     let list = |key: &str, texts: &[&str]| Param {
         key: key.to_owned(),
@@ -198,7 +198,7 @@ fn step(name: &str) -> StepSpec {
     }
 }
 
-/// What a filter does with a host, or with one that has no Hypervisor.
+/// The naive filters over one host, with or without a Hypervisor.
 struct Naive<'a> {
     request: &'a Request,
     intent: Option<Intent>,
@@ -223,11 +223,12 @@ impl Naive<'_> {
         self.request.flavor.extra_specs.get(name).map(String::as_str)
     }
 
-    /// Whether a filter keeps a host. `None` is a host without a Hypervisor: it stays where nothing is asked of its object.
+    /// Whether a filter keeps a host. `None` is a host without a Hypervisor: filters that do not need the object keep
+    /// it.
     fn keeps(&self, filter: &str, name: &HostName, host: Option<&Host>) -> bool {
         let request = self.request;
-        let asked = |is_active: bool, judge: &dyn Fn(&Host) -> bool| !is_active || host.is_some_and(judge);
-        let asked_if_known = |is_active: bool, judge: &dyn Fn(&Host) -> bool| !is_active || host.is_none_or(judge);
+        let asked = |is_active: bool, checker: &dyn Fn(&Host) -> bool| !is_active || host.is_some_and(checker);
+        let asked_if_known = |is_active: bool, checker: &dyn Fn(&Host) -> bool| !is_active || host.is_none_or(checker);
         match filter {
             "filter_status_conditions" => asked(true, &Self::is_in_service),
             "filter_correct_az" => asked(!request.zone.is_empty(), &|host| host.zone == request.zone),
@@ -264,7 +265,7 @@ impl Naive<'_> {
                 let is_external = domain.starts_with("iaas-") && domain != "iaas-ignored";
                 asked(self.is_of_a_vm() && is_external, &|host| host.traits.contains(EXCLUSIVE))
             }
-            "filter_has_enough_capacity" => asked(true, &|host| self.has_room(host)),
+            "filter_has_enough_capacity" => asked(true, &|host| self.has_capacity(host)),
             "filter_exclude_hosts" => !EXCLUDED.contains(&name.as_str()),
             other => panic!("{other} is no filter"),
         }
@@ -308,8 +309,8 @@ impl Naive<'_> {
 
     fn has_traits(&self, host: Option<&Host>) -> bool {
         let specs = self.request.flavor.extra_specs.iter();
-        let mut traits = specs.filter_map(|(key, wish)| Some((key.strip_prefix("trait:")?, wish.as_str())));
-        traits.all(|(name, wish)| match (wish, host) {
+        let mut traits = specs.filter_map(|(key, desired)| Some((key.strip_prefix("trait:")?, desired.as_str())));
+        traits.all(|(name, desired)| match (desired, host) {
             ("required" | "forbidden", None) => false,
             ("required", Some(host)) => host.traits.contains(name),
             ("forbidden", Some(host)) => !host.traits.contains(name),
@@ -358,7 +359,7 @@ impl Naive<'_> {
         is_in_all && (wanted.host.is_empty() || wanted.host == *name)
     }
 
-    fn has_room(&self, host: &Host) -> bool {
+    fn has_capacity(&self, host: &Host) -> bool {
         let count = i64::try_from(self.request.instances.max(1)).unwrap();
         let (capacity, used, one) = (host.capacity.or_zero(), host.allocation.or_zero(), self.request.size);
         capacity.memory.get() - used.memory.get() >= one.memory.get() * count
@@ -366,7 +367,7 @@ impl Naive<'_> {
     }
 }
 
-/// The names of the hosts that are left, and how many each filter has removed.
+/// The names of the feasible hosts, and how many hosts each filter has removed.
 fn run_naively(
     filters: &[&'static str],
     request: &Request,

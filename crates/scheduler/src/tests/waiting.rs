@@ -1,4 +1,4 @@
-//! Stories of the waiting list.
+//! Sequences of the waiting list.
 
 use super::*;
 use crate::{Pin, Placed, Placement, Scheduler};
@@ -7,7 +7,7 @@ fn size() -> Resources {
     gib(4, 32)
 }
 
-/// A full cloud of one host with one slot of `old`, and these slots waiting in the order in which they came.
+/// A full cloud of one host with one slot of `old`, and these slots waiting in the order of their arrival.
 fn full(waiting: &[&SlotRequest]) -> (Watched, SlotRequest) {
     let scheduler = built_in(&[host("h", size())]);
     let old = wanted("old", 0, 0, size());
@@ -20,7 +20,7 @@ fn full(waiting: &[&SlotRequest]) -> (Watched, SlotRequest) {
 }
 
 #[test]
-fn released_room_goes_to_the_oldest_commitment() {
+fn released_capacity_goes_to_the_oldest_commitment() {
     let (young, aged) = (wanted("a", 2, 0, size()), wanted("b", 1, 0, size()));
     let (scheduler, old) = full(&[&young, &aged]);
     assert_eq!(
@@ -30,7 +30,7 @@ fn released_room_goes_to_the_oldest_commitment() {
     assert_eq!(scheduler.reservation_changed(&old.key, None), [aged.key.clone()]);
     assert_eq!((scheduler.assumed(), scheduler.waiting(&aged.key)), (1, None));
     assert_eq!(scheduler.waiting(&young.key).unwrap().to_string(), "1 host; capacity 1");
-    assert!(matches!(now(scheduler.place(&young)), Ok(Placed::Nowhere(_))), "the room is kept");
+    assert!(matches!(now(scheduler.place(&young)), Ok(Placed::Nowhere(_))), "the capacity is kept");
     assert_eq!(now(scheduler.place(&aged)), Ok(Placed::Host("h".into())));
     assert_eq!(scheduler.reservation_changed(&aged.key, Some(placed(&aged, "h"))), []);
     assert_eq!(scheduler.assumed(), 0);
@@ -43,11 +43,11 @@ fn commitments_of_the_same_age_are_ordered_by_uuid_and_their_slots_by_number() {
     let order: Vec<String> = scheduler.waiting_slots().iter().map(|(slot, _)| slot.key.name.to_string()).collect();
     assert_eq!(order, ["a-9", "a-10", "b-0"]);
     let enqueued = scheduler.host_changed(&"h2".into(), Some(host("h2", gib(8, 64))));
-    assert_eq!(enqueued, [slots[2].key.clone(), slots[1].key.clone()], "a commitment's slots together");
+    assert_eq!(enqueued, [slots[2].key.clone(), slots[1].key.clone()], "the slots of a commitment together");
 }
 
 #[test]
-fn room_that_the_oldest_cannot_use_goes_on() {
+fn capacity_that_the_oldest_cannot_use_goes_on() {
     let (large, small) = (wanted("a", 1, 0, gib(8, 64)), wanted("b", 2, 0, size()));
     let (scheduler, old) = full(&[&large, &small]);
     assert_eq!(scheduler.reservation_changed(&old.key, None), [small.key]);
@@ -55,7 +55,7 @@ fn room_that_the_oldest_cannot_use_goes_on() {
 }
 
 #[test]
-fn every_way_to_free_room_serves_the_list() {
+fn every_way_to_free_capacity_serves_the_list() {
     let slot = wanted("a", 1, 0, size());
     let shrunk = |old: &SlotRequest| Reservation { size: gib(1, 1), ..placed(old, "h") };
     let (scheduler, old) = full(&[&slot]);
@@ -99,14 +99,14 @@ fn an_assume_entry_that_is_dropped_serves_the_list() {
 }
 
 #[test]
-fn a_slot_that_moves_gives_up_room_for_which_another_one_is_enqueued() {
+fn a_slot_that_moves_gives_up_capacity_for_which_another_one_is_enqueued() {
     let scheduler = built_in(&[host("h", size()), host("i", gib(5, 33))]);
     let (mine, other) = (wanted("a", 2, 0, size()), wanted("b", 1, 0, size()));
     assert_eq!(now(scheduler.place(&mine)), Ok(Placed::Host("h".into())));
     assert_eq!(now(scheduler.place(&wanted("c", 3, 0, gib(2, 16)))), Ok(Placed::Host("i".into())));
     assert!(matches!(now(scheduler.place(&other)), Ok(Placed::Nowhere(_))));
     let pin = Pin { key: mine.key.clone(), host: "i".into(), size: gib(3, 16), zone: "az".into() };
-    assert_eq!(now(scheduler.pin(&pin)), Ok(true), "which gives up h");
+    assert_eq!(now(scheduler.pin(&pin)), Ok(true), "which releases h");
     assert_eq!(scheduler.enqueued(), [other.key]);
 }
 
@@ -120,7 +120,7 @@ fn a_slot_with_a_host_and_a_deleted_slot_leave_the_list() {
 }
 
 #[test]
-fn what_is_kept_for_a_slot_is_free_when_somebody_else_chose() {
+fn what_is_kept_for_a_slot_is_free_when_another_client_chose() {
     let (a, b) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
     let (scheduler, old) = full(&[&a, &b]);
     assert_eq!(scheduler.reservation_changed(&old.key, None), [a.key.clone()]);
@@ -131,7 +131,7 @@ fn what_is_kept_for_a_slot_is_free_when_somebody_else_chose() {
 }
 
 #[test]
-fn b3_a_cluster_that_is_heard_of_again_serves_the_list() {
+fn a_cluster_that_is_heard_of_again_serves_the_list() {
     let scheduler = built_in(&[host("h", size())]);
     let cluster = ClusterName::default();
     assert_eq!(scheduler.withhold_cluster(&cluster, true), []);
@@ -148,7 +148,7 @@ fn a_slot_that_finds_a_host_by_itself_leaves_the_list() {
     let _ = scheduler.host_changed(&"h2".into(), Some(host("h2", gib(3, 30))));
     let smaller = |slot: &SlotRequest| SlotRequest { size: gib(1, 8), ..slot.clone() };
     assert_eq!(now(scheduler.place(&smaller(&a))), Ok(Placed::Host("h2".into())));
-    let again = whole(vec![smaller(&b)], false);
+    let again = request_of(vec![smaller(&b)], false);
     let placement = now(scheduler.place_all(&again)).unwrap();
     assert_eq!(placement, Placement::Decided { hosts: vec![Some("h2".into())], shortage: None });
     assert!(scheduler.waiting_slots().is_empty());
@@ -160,7 +160,8 @@ fn placing_a_commitment_anew_refreshes_its_counts_and_never_takes_what_is_kept_f
     let (scheduler, old) = full(&[&slots[0], &slots[1]]);
     assert_eq!(scheduler.reservation_changed(&old.key, None), [slots[0].key.clone()]);
     let _ = scheduler.host_changed(&"other".into(), Some(Host { zone: "other".into(), ..host("other", gib(8, 64)) }));
-    let Ok(Placement::Decided { hosts, shortage }) = now(scheduler.place_all(&whole(slots.to_vec(), false))) else {
+    let Ok(Placement::Decided { hosts, shortage }) = now(scheduler.place_all(&request_of(slots.to_vec(), false)))
+    else {
         unreachable!()
     };
     assert_eq!(hosts, [Some("h".into()), None]);
@@ -170,18 +171,18 @@ fn placing_a_commitment_anew_refreshes_its_counts_and_never_takes_what_is_kept_f
 }
 
 #[test]
-fn u57_a_slot_that_withdraws_keeps_no_room_and_no_place_in_the_list() {
+fn a_slot_that_withdraws_keeps_no_capacity_and_no_place_in_the_list() {
     let (first, second) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
     let (scheduler, old) = full(&[&first, &second]);
-    assert_eq!(scheduler.reservation_changed(&old.key, None), [first.key.clone()], "its room is kept");
-    assert_eq!(scheduler.withdraw(&first.key), [second.key.clone()], "what was kept goes to the next");
+    assert_eq!(scheduler.reservation_changed(&old.key, None), [first.key.clone()], "its capacity is kept");
+    assert_eq!(scheduler.withdraw(&first.key), [second.key.clone()], "the kept capacity goes to the next slot");
     assert_eq!((scheduler.assumed(), scheduler.waiting(&first.key)), (1, None));
     assert_eq!(scheduler.withdraw(&second.key), []);
     assert_eq!((scheduler.assumed(), scheduler.waiting_slots()), (0, vec![]));
 }
 
 #[test]
-fn u57_withdrawing_leaves_what_an_apply_holds() {
+fn withdrawing_leaves_what_an_apply_holds() {
     let slot = wanted("a", 1, 0, size());
     let scheduler = built_in(&[host("h", size())]);
     assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h".into())));

@@ -1,4 +1,4 @@
-//! Document 60 sections 7.8 and 14.2, as far as they are about weights.
+//! Worked examples of weighers.
 
 use super::*;
 use crate::{Candidates, InstanceGroup, Outcome, Param, explain};
@@ -28,7 +28,6 @@ fn explained(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> explain::
     explain::explain(pipeline, request, (fleet, &fleet.view.overlay()), TieBreak::Name).unwrap()
 }
 
-/// Hosts and weights in order.
 fn ranked(weighers: &[StepSpec], request: &Request, fleet: &Fleet) -> Vec<(String, f64)> {
     let explanation = explained(&pipeline(&[], weighers), request, fleet);
     let weight = |outcome: &Outcome| match outcome {
@@ -55,13 +54,13 @@ fn general_purpose() -> Vec<StepSpec> {
     vec![by_memory("kvm_prefer_smaller_hosts", 1.0), by_memory("kvm_binpack", -1.0)]
 }
 
-/// The document's numbers count 1 MB of the VM as 1,000,000 bytes; with D6 a VM of 65536 MiB is 64 GiB.
+/// A VM of 65536 MiB is 64 GiB, not 65536 million bytes.
 fn binpack(used: f64, capacity: f64) -> f64 {
     ((used + 64.0) / capacity).tanh()
 }
 
 #[test]
-fn document_60_section_7_8_w1_with_d6() {
+fn the_slot_that_fits_best_comes_first() {
     let fleet = fleet(&sml(), &[]);
     let (s, m, l) = (1_f64.tanh(), (2.0_f64 / 3.0).tanh(), 0.0);
     expect(
@@ -75,7 +74,7 @@ fn document_60_section_7_8_w1_with_d6() {
 }
 
 #[test]
-fn document_60_section_7_8_table_of_activations_with_d6() {
+fn activations_by_matching_slot() {
     let explanation = explained(&pipeline(&[], &general_purpose()), &vm(), &fleet(&sml(), &[]));
     for (host, (name, small, full)) in
         explanation.hosts.iter().zip([("s", 1.0, 0.375), ("m", 2.0 / 3.0, 0.3125), ("l", 0.0, 0.531_25)])
@@ -89,7 +88,7 @@ fn document_60_section_7_8_table_of_activations_with_d6() {
 }
 
 #[test]
-fn document_60_section_7_8_w1_the_range_is_that_of_the_remaining_hosts() {
+fn w1_the_range_is_that_of_the_remaining_hosts() {
     let ask = Request { ignore_hosts: vec!["s".into()], ..vm() };
     let filters = [StepSpec::new("filter_host_instructions")];
     let pipeline = pipeline(&filters, &[by_memory("kvm_prefer_smaller_hosts", 1.0)]);
@@ -101,7 +100,7 @@ fn document_60_section_7_8_w1_the_range_is_that_of_the_remaining_hosts() {
 }
 
 #[test]
-fn document_60_section_7_8_w2_with_b15_the_own_failover_slot_comes_first() {
+fn the_own_failover_slot_comes_first() {
     let fleet = fleet(&sml(), &[failover("f", "l", gib(1, 64), &["vm"])]);
     let mut steps = general_purpose();
     steps.push(StepSpec::new("kvm_failover_evacuation"));
@@ -117,7 +116,7 @@ fn document_60_section_7_8_w2_with_b15_the_own_failover_slot_comes_first() {
 }
 
 #[test]
-fn document_60_section_7_8_w3_two_resources() {
+fn w3_two_resources() {
     let mut host = Host { allocation: gib(2, 4).into(), ..host("h", gib(16, 16)) };
     let ask = request(2, 4096, &[]);
     let step = weights("kvm_binpack", &[("memory", 1.0), ("cpu", 3.0)]);
@@ -131,7 +130,7 @@ fn document_60_section_7_8_w3_two_resources() {
 }
 
 #[test]
-fn document_60_section_7_8_w4_soft_anti_affinity() {
+fn w4_soft_anti_affinity() {
     let with = |name: &str, vms: &[&str]| Host {
         instances: vms.iter().map(|vm| ((*vm).into(), true)).collect(),
         ..host(name, gib(8, 8))
@@ -153,7 +152,7 @@ fn document_60_section_7_8_w4_soft_anti_affinity() {
 }
 
 #[test]
-fn document_60_section_7_8_w5_consolidation() {
+fn failover_slots_are_consolidated() {
     let slot = |number: usize, host: &str, group: &str| Reservation {
         group: group.into(),
         ..failover(&format!("f{number}"), host, gib(1, 1), &[])
@@ -172,7 +171,7 @@ fn own_slot(zone: &str) -> Reservation {
 }
 
 #[test]
-fn document_60_section_7_8_w6_committed_resource_weigher() {
+fn w6_committed_resource_weigher() {
     let hinted = |memory| Request {
         project: "p1".into(),
         zone: "az".into(),
@@ -195,7 +194,7 @@ fn document_60_section_7_8_w6_committed_resource_weigher() {
 }
 
 #[test]
-fn b6_a_vm_is_drawn_to_its_slot_without_a_hint_with_d6() {
+fn a_vm_is_drawn_to_its_slot_without_a_hint() {
     let ask = Request { project: "p1".into(), zone: "az".into(), ..request(1, 65_536, &[("quota:hw_version", "g1")]) };
     let fleet = fleet(&sml(), &[slot("s", "m", gib(8, 64), &[])]);
     let mut steps = general_purpose();
@@ -214,7 +213,7 @@ fn b6_a_vm_is_drawn_to_its_slot_without_a_hint_with_d6() {
 }
 
 #[test]
-fn b14_reservations_count_as_used_only_when_asked() {
+fn reservations_count_as_used_only_when_asked() {
     let hosts = [host("a", gib(64, 512)), host("b", gib(64, 512))];
     let fleet = fleet(&hosts, &[slot("s", "a", gib(32, 256), &[])]);
     let consider = Param { key: "considerReservations".to_owned(), bool_value: Some(true), ..Param::default() };
@@ -224,7 +223,7 @@ fn b14_reservations_count_as_used_only_when_asked() {
 }
 
 #[test]
-fn document_60_section_7_parameter_texts() {
+fn wrong_parameters_of_weighers_are_reported() {
     let load = |step: StepSpec| {
         let spec = PipelineSpec { weighers: vec![step], ..PipelineSpec::default() };
         Pipeline::load(&spec).weigher_errors.remove(0).1.to_string()
@@ -263,7 +262,7 @@ fn document_60_section_7_parameter_texts() {
 }
 
 #[test]
-fn document_60_section_4_2_hosts_without_hypervisor_weigh_nothing() {
+fn hosts_without_hypervisor_weigh_nothing() {
     let listed = Candidates::Listed(vec![("ghost".into(), 0.0), ("s".into(), 0.0)]);
     let ask = Request { candidates: listed, ..vm() };
     let weights = ranked(&[by_memory("kvm_binpack", 1.0)], &ask, &fleet(&sml(), &[]));

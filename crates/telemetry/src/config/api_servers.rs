@@ -1,12 +1,11 @@
-//! `apiservers`: which cluster serves which kind. It decides what a usable assignment is; reading and writing the
-//! objects is the business of the cluster crate.
+//! `apiservers`: which cluster serves which kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::section::Section;
 
-/// The label of a remote cluster that routing looks at.
+/// The label of a remote cluster that routing reads.
 pub const ZONE_LABEL: &str = "availabilityZone";
 
 /// Kinds whose objects live in the cluster of their zone.

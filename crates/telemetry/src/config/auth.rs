@@ -13,7 +13,7 @@ pub enum AuthMode {
     Keystone,
     /// The caller's word is taken, as tests of Placement do.
     NoAuth2,
-    /// Everybody may do everything.
+    /// All callers have all rights.
     Off,
 }
 

@@ -1,4 +1,4 @@
-//! `committedResourceController`: keeping as many slots as a commitment wants.
+//! `committedResourceController`: the controller of commitments.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ settings! {
         max_requeue_interval: Duration = duration("maxRequeueInterval", seconds(1800), Zero::Invalid),
         /// Pause between the creation of two slots of one commitment, only with an external scheduler; 0 = none.
         slot_creation_delay: Duration = duration("slotCreationDelay", Duration::ZERO, Zero::Off),
-        /// Largest number of slots created in one look for a commitment that may be rejected; 0 = no limit.
+        /// Largest number of slots created in one reconciliation for a commitment that may be rejected; 0 = no limit.
         max_slots_per_commitment: Option<u32> = limit("maxSlotsPerCommitment"),
         /// Put running VMs of the project that belong to no commitment into slots first. Needs `datasourceName`.
         enable_payg_pre_allocation: bool = flag("enablePaygPreAllocation", false),

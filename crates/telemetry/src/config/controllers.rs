@@ -1,5 +1,4 @@
-//! Which controllers and tasks run. It decides which names are known, to us or to the other programs that read the same
-//! file; what a name starts is decided by the binary.
+//! Which controllers and tasks run, and which names are known to us or to other programs that read the same file.
 
 use std::collections::BTreeSet;
 
@@ -75,15 +74,15 @@ pub(super) fn controllers(s: &mut Section<'_>) -> BTreeSet<Controller> {
         s.settle("enabledControllers", Controller::ALL.map(Controller::name));
         return Controller::ALL.into();
     };
-    known(s, "enabledControllers", &names, &Controller::ALL.map(|one| (one.name(), one)))
+    read_known_names(s, "enabledControllers", &names, &Controller::ALL.map(|one| (one.name(), one)))
 }
 
 pub(super) fn tasks(s: &mut Section<'_>) -> BTreeSet<Task> {
     let names = s.list("enabledTasks", "none", "Periodic tasks that run, by name.").unwrap_or_default();
-    known(s, "enabledTasks", &names, &Task::ALL.map(|one| (one.name(), one)))
+    read_known_names(s, "enabledTasks", &names, &Task::ALL.map(|one| (one.name(), one)))
 }
 
-fn known<T: Copy + Ord>(s: &mut Section<'_>, key: &str, names: &[String], all: &[(&str, T)]) -> BTreeSet<T> {
+fn read_known_names<T: Copy + Ord>(s: &mut Section<'_>, key: &str, names: &[String], all: &[(&str, T)]) -> BTreeSet<T> {
     let mut known = BTreeSet::new();
     for (index, name) in names.iter().enumerate() {
         let path = format!("{key}[{index}]");

@@ -1,5 +1,4 @@
-//! Durations as text. It decides which texts are durations and how one is printed; which durations a key accepts is
-//! decided by the key.
+//! Durations as text.
 
 use std::time::Duration;
 
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_examples_of_document_11_section_13() {
+    fn worked_examples_are_read() {
         assert_eq!(seconds("90s"), Some(90.0));
         assert_eq!(seconds("1h30m"), Some(5400.0));
         assert_eq!(seconds("1.5h"), Some(5400.0));

@@ -1,5 +1,4 @@
-//! Keys of the failover controller. That controller is not ours: its keys are read so that a configuration shared with
-//! it is checked as a whole, and nothing is done with them.
+//! Keys of the failover controller, which is not ours: they are checked and have no effect.
 
 use std::time::Duration;
 

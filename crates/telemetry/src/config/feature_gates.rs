@@ -1,4 +1,4 @@
-//! `featureGates`: the gate of the scheduler, at its place in the chart and at the flat one that the reference reads.
+//! `featureGates`, at its place in the chart and at the flat one of the reference.
 
 use super::section::Section;
 

@@ -1,5 +1,4 @@
-//! What reading a configuration finds, and what there is to find. It decides the form of a finding (where, what, what
-//! instead) and of a key's documentation; the texts come from those who read.
+//! Findings about a configuration, and the documentation of keys.
 
 use std::fmt;
 
@@ -44,7 +43,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All findings of one look at a configuration; never empty where it is an error.
+/// All findings of one reconciliation of a configuration; never empty where it is an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings(pub Vec<Finding>);
 
@@ -77,11 +76,11 @@ impl Findings {
     pub fn log(&self) {
         for Finding { severity, path, text } in &self.0 {
             match severity {
-                Severity::Error => tracing::error!(config.key = path, "configuration: {path}: {text}"),
+                Severity::Error => tracing::error!(key = path, "{text}"),
                 Severity::Unknown | Severity::Warning => {
-                    tracing::warn!(config.key = path, "configuration: {path}: {text}");
+                    tracing::warn!(key = path, "{text}");
                 }
-                Severity::Info => tracing::info!(config.key = path, "configuration: {path}: {text}"),
+                Severity::Info => tracing::info!(key = path, "{text}"),
             }
         }
     }

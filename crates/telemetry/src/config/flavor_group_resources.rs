@@ -1,5 +1,5 @@
-//! `flavorGroupResourceConfig`: what each flavor group offers to Limes, at its place under `committedResourceAPI` and
-//! at the old one on the top level.
+//! `flavorGroupResourceConfig`: what each flavor group offers to Limes, under `committedResourceAPI` or at its former
+//! place on the top level.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

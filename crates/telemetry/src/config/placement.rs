@@ -1,5 +1,4 @@
-//! `placement`: the server of the Placement API. Each key is also a flag and a variable of the environment, which count more;
-//! this file decides what holds without them.
+//! `placement`: the server of the Placement API. Flags and environment variables take precedence.
 
 use std::path::PathBuf;
 
@@ -31,7 +30,7 @@ settings! {
         randomize_allocation_candidates: bool = flag("randomizeAllocationCandidates", false),
         /// Whether all candidates of a host come before those of the next, or hosts take turns, one candidate each.
         breadth_first: bool = choice_or("allocationCandidatesGenerationStrategy", &STRATEGIES, 0),
-        /// Candidates after which a query stops looking for more, before `limit`; -1 is no maximum.
+        /// Candidates after which a query stops, before `limit`; -1 is no maximum.
         max_allocation_candidates: i64 = integer("maxAllocationCandidates", -1, -1..=i64::MAX),
     }
 }

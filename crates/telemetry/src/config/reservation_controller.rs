@@ -1,5 +1,4 @@
-//! `committedResourceReservationController`: placing slots on hosts, watching allocations, oversubscription (document
-//! 11 section 5.2).
+//! `committedResourceReservationController`: placing slots on hosts, watching allocations, oversubscription.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +11,12 @@ use super::token::Token;
 settings! {
     /// Settings of the reservation and oversubscription controllers.
     pub struct ReservationController = read(s) check {
-        /// When a ready slot is looked at again.
+        /// When a ready slot is reconciled again.
         requeue_interval_active: Duration = duration("requeueIntervalActive", seconds(300), Zero::Invalid),
         /// When a slot that could not be placed is tried again.
         requeue_interval_retry: Duration = duration("requeueIntervalRetry", seconds(60), Zero::Invalid),
-        /// When an allocation in its grace period is looked at again, and how long a host must be missing before it counts
-        /// as gone.
+        /// When an allocation in its grace period is reconciled again, and how long a host must be missing before it
+        /// counts as gone.
         requeue_interval_grace_period: Duration = duration("requeueIntervalGracePeriod", seconds(60), Zero::Invalid),
         /// How long a VM may take to appear on its host before its allocation leaves the slot.
         allocation_grace_period: Duration = duration("allocationGracePeriod", seconds(900), Zero::Invalid),
@@ -29,11 +28,11 @@ settings! {
         pipeline_default: Option<String> = optional("pipelineDefault", "inferred from the flavor"),
         /// Pipeline by flavor group; `*` stands for all groups that are not named.
         flavor_group_pipelines: BTreeMap<String, String> = texts("flavorGroupPipelines"),
-        /// Secret with the Keystone credentials for looking up domain names; without it the scheduler gets none.
+        /// Secret with the Keystone credentials for resolving domain names; without it the scheduler gets none.
         keystone: Option<SecretRef> = secret("keystoneSecretRef"),
         /// Secret with a client certificate for that.
         sso: Option<SecretRef> = secret("ssoSecretRef"),
-        /// Look for hosts that hold more than fits, and count them.
+        /// Find over-booked hosts, and count them.
         enable_oversubscription_check: bool = flag("enableOversubscriptionCheck", false),
         /// Let slots leave such hosts; otherwise there are only metrics.
         enable_oversubscription_eviction: bool = flag("enableOversubscriptionReservationEviction", false),

@@ -53,7 +53,7 @@ settings! {
         /// Hosts of a cluster that could not be followed for so long are not offered; 0 = they always are.
         stale_after: Duration = duration("staleAfter", seconds(300), Zero::Off),
         /// Bearer token that callers of the scheduler API have to show. Belongs into the secrets file.
-        token: Option<Token> = token("token", "everybody may ask"),
+        token: Option<Token> = token("token", "all clients may ask"),
     }
 }
 

@@ -1,7 +1,5 @@
-//! Reading one object of the configuration. It decides that whatever is asked for is a key: asking returns the value or
-//! its default, notes what is wrong with it, records the key for the documentation and its value for whoever wants to see
-//! what is in effect; what was never asked for is reported as unknown. Which keys there are is decided by the files of the
-//! objects.
+//! Reads one object of the configuration. Reading a key returns its value or default, reports what is wrong, and
+//! records the key for the documentation and its value in effect; keys that were never read are reported as unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -21,7 +19,7 @@ const MASK: &str = "********";
 
 /// Everything that comes out of reading besides the values.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct ReadReport {
     pub findings: Findings,
     pub keys: Vec<KeyDoc>,
     /// Every key with its value in effect, in the form of the file.
@@ -38,16 +36,16 @@ pub(super) struct Section<'a> {
     /// The keys that were asked for, with their values in effect.
     in_effect: Map<String, Value>,
     /// Number of findings when this object was begun.
-    begun: usize,
-    report: &'a mut Report,
+    started: usize,
+    report: &'a mut ReadReport,
 }
 
 impl<'a> Section<'a> {
     /// The whole configuration.
-    pub fn root(values: Option<&'a Map<String, Value>>, report: &'a mut Report) -> Self {
-        let begun = report.findings.0.len();
+    pub fn root(values: Option<&'a Map<String, Value>>, report: &'a mut ReadReport) -> Self {
+        let started = report.findings.0.len();
         let (path, pattern) = (String::new(), Some(String::new()));
-        Self { values, path, pattern, asked: BTreeSet::new(), in_effect: Map::new(), begun, report }
+        Self { values, path, pattern, asked: BTreeSet::new(), in_effect: Map::new(), started, report }
     }
 
     /// `true` or `false`.
@@ -63,18 +61,18 @@ impl<'a> Section<'a> {
         self.settle(key, found.unwrap_or_else(|| default.to_owned()))
     }
 
-    /// Text whose default counts only when the key is absent: an empty one is somebody's wish.
+    /// Text whose default counts only when the key is absent: an empty one was set on purpose.
     pub fn text_or_empty(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
         let found = self.value(key, "text", default.to_owned(), meaning, value::text);
         self.settle(key, found.unwrap_or_else(|| default.to_owned()))
     }
 
-    /// Text that may be missing. `absent` says what then happens.
+    /// Text that may be missing. `absent` describes the effect.
     pub fn optional(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<String> {
         self.value(key, "text", absent.to_owned(), meaning, value::text).filter(|text| !text.is_empty())
     }
 
-    /// A shared secret that may be missing. `absent` says what then happens. What is wrong is told without showing it.
+    /// A shared secret that may be missing. `absent` describes the effect. Errors do not show the value.
     pub fn token(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<Token> {
         let found = self.value(key, "text", absent.to_owned(), meaning, |found| Ok(found.clone()))?;
         self.settle(key, MASK);
@@ -217,6 +215,30 @@ impl<'a> Section<'a> {
         result
     }
 
+    /// An object that was called `former` in the previous release. The former key is read with a warning, unless the new
+    /// one is present.
+    pub fn renamed_section<T>(
+        &mut self,
+        former: &'static str,
+        key: &'static str,
+        read: impl FnOnce(&mut Section<'_>) -> T,
+    ) -> T {
+        self.asked.insert(former);
+        if !self.has(former) {
+            return self.section(key, read);
+        }
+        if self.has(key) {
+            self.error(former, format!("is the former name of {key}, which is there as well; remove {former}"));
+            return self.section(key, read);
+        }
+        self.warning(former, format!("is deprecated; rename it to {key}"));
+        self.asked.insert(key);
+        let result = self.section(former, read);
+        let in_effect = self.in_effect.remove(former);
+        self.in_effect.extend(in_effect.map(|value| (key.to_owned(), value)));
+        result
+    }
+
     /// A map from names that people choose to objects of one shape.
     pub fn entries<T>(
         &mut self,
@@ -290,7 +312,7 @@ impl<'a> Section<'a> {
 
     /// Whether nothing was wrong with this object so far: only then comparing two of its values makes sense.
     pub fn is_sound(&self) -> bool {
-        !self.report.findings.0[self.begun..].iter().any(|finding| finding.severity == Severity::Error)
+        !self.report.findings.0[self.started..].iter().any(|finding| finding.severity == Severity::Error)
     }
 
     /// An error unless the first of two spans of time is shorter than the second; `hint` says what to do.
@@ -327,7 +349,7 @@ impl<'a> Section<'a> {
         self.finish();
     }
 
-    /// Reports every key that nobody asked for.
+    /// Reports every key that was not read.
     fn finish(mut self) {
         let Some(values) = self.values else { return };
         for key in values.keys().filter(|key| !self.asked.contains(key.as_str())).cloned().collect::<Vec<_>>() {
@@ -343,12 +365,12 @@ impl<'a> Section<'a> {
         values: Option<&Map<String, Value>>,
         path: String,
         pattern: Option<String>,
-        report: &mut Report,
+        report: &mut ReadReport,
         read: impl FnOnce(&mut Section<'_>) -> T,
     ) -> (T, Map<String, Value>) {
-        let begun = report.findings.0.len();
+        let started = report.findings.0.len();
         let in_effect = Map::new();
-        let mut section = Section { values, path, pattern, asked: BTreeSet::new(), in_effect, begun, report };
+        let mut section = Section { values, path, pattern, asked: BTreeSet::new(), in_effect, started, report };
         let result = read(&mut section);
         let in_effect = mem::take(&mut section.in_effect);
         section.finish();
@@ -357,7 +379,7 @@ impl<'a> Section<'a> {
 
     /// Records the keys of an entry's shape, also when there is no entry.
     fn describe<T>(&mut self, pattern: Option<String>, read: impl FnOnce(&mut Section<'_>) -> T) {
-        let mut scratch = Report::default();
+        let mut scratch = ReadReport::default();
         Section::nested(None, String::new(), pattern, &mut scratch, read);
         scratch.keys.into_iter().for_each(|key| self.record(key));
     }

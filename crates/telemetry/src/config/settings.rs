@@ -1,4 +1,4 @@
-//! Declares the settings of one object: the doc comment of a field is also what the documentation says about its key.
+//! Declares the settings of one object. The doc comment of a field is also the documentation of its key.
 
 /// A struct and the function that reads it. A field is read by the method of [`super::section::Section`] that is named
 /// behind `=`, or is the value in parentheses; the word behind the function's parameters is the method that checks all fields.

@@ -1,5 +1,4 @@
-//! Where the configuration comes from. It decides which files are read and how the second is laid over the first; what
-//! the keys mean is decided by the objects.
+//! Reads the configuration files and merges the second into the first.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::finding::{Finding, Severity};
 
-/// The file that everybody may read, mounted from a `ConfigMap`.
+/// The public file, mounted from a `ConfigMap`.
 pub const DEFAULT_CONFIG: &str = "/etc/config/conf.json";
 /// The file with the values that are secret, mounted from a Secret.
 pub const DEFAULT_SECRETS: &str = "/etc/secrets/secrets.json";
 
-/// Which files to read. A path that somebody chose must exist; the default ones may be missing.
+/// Which files to read. A path that was set must exist; the default ones may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
     /// `--config`; absent means [`DEFAULT_CONFIG`].
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_examples_of_document_11_section_13() {
+    fn worked_examples_are_read() {
         let over = json!({"a": {"y": [3]}, "b": null, "c": true});
         let both = merged(json!({"a": {"x": 1, "y": [1, 2]}, "b": "s"}), over);
         assert_eq!(both, json!({"a": {"x": 1, "y": [3]}, "b": "s", "c": true}));

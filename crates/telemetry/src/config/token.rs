@@ -1,5 +1,4 @@
-//! A shared secret of the configuration. It decides what can be one, and that it is never shown and compared in the same
-//! time whatever it is compared with; who has to show it is decided by the servers.
+//! A shared secret of the configuration: never shown, and compared in constant time.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -10,7 +9,7 @@ use subtle::ConstantTimeEq;
 pub struct Token(SecretString);
 
 impl Token {
-    /// What a value of the configuration means; an empty text is no token. What is wrong is told without the value.
+    /// What a value of the configuration means; an empty text means no token. Errors do not show the value.
     pub(super) fn read(value: &Value) -> Result<Option<Self>, String> {
         let text = value.as_str().ok_or("is not a text; write one in quotes")?;
         if text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -25,7 +24,7 @@ impl Token {
         self.0.expose_secret()
     }
 
-    /// Whether somebody has shown this token. The time this takes tells nothing but its length.
+    /// Whether a client has sent this token. The time this takes reveals nothing but its length.
     pub fn is(&self, shown: &[u8]) -> bool {
         self.reveal().as_bytes().ct_eq(shown).into()
     }

@@ -1,6 +1,5 @@
-//! Single values of the configuration. It decides what counts as a flag, a text, a number, a duration, an address or a
-//! list, and what to say about anything else: each function returns the value, or the rest of a sentence that begins
-//! with what was found.
+//! Parses single values of the configuration. Each function returns the value, or the rest of an error that begins with
+//! the key.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

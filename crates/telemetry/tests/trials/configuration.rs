@@ -1,18 +1,16 @@
-//! What is tried with the bytes of a configuration file, by the fuzzer and by a test of `berth-telemetry`: it is read, with
-//! and without `--strict-config`. What is wrong is said in lines that name the key; what can be used says in effect the
-//! same when it is read again, and never shows a secret.
+//! The property of `configuration`, for the fuzzer and for a test of `berth-telemetry`: a configuration file of any
+//! bytes is read, with and without `--strict-config`. Messages about mistakes are lines that name the key; a usable
+//! configuration in effect is the same when it is read again, and never shows a secret.
 
 use berth_telemetry::TelemetryError;
 use berth_telemetry::config::{Configuration, Findings, Loaded, Severity, decode, merge};
 use serde_json::{Map, Value};
 
-/// Longest line about one key, in characters: a few keys of a path, and a text.
+/// The longest line about one key, in characters: a few keys of a path, and a text.
 const LINE: usize = 1500;
 
-/// Where secrets are.
 const SECRETS: [&str; 2] = ["/scheduler/token", "/committedResourceReservationController/schedulerToken"];
 
-/// Tries a file.
 pub fn configuration(file: &[u8]) {
     let Ok(Value::Object(values)) = serde_json::from_slice(file) else { return };
     let (lenient, strict) = (read(&values, false), read(&values, true));
@@ -21,13 +19,13 @@ pub fn configuration(file: &[u8]) {
     }
     match (&lenient, &strict) {
         (Ok(loaded), Err(_)) => {
-            assert!(!loaded.findings.0.is_empty(), "only --strict-config minds it, and does not say");
+            assert!(!loaded.findings.0.is_empty(), "--strict-config refuses a configuration without a finding");
         }
-        (Err(_), strict) => assert!(strict.is_err(), "what cannot be used, cannot be used strictly"),
+        (Err(_), strict) => assert!(strict.is_err(), "--strict-config accepts an unusable configuration"),
         _ => {}
     }
     for findings in [&lenient, &strict].map(|read| read.as_ref().map_or_else(|wrong| wrong, |good| &good.findings)) {
-        told(findings, &values);
+        reported(findings, &values);
     }
     if let Ok(loaded) = lenient {
         in_effect(&loaded, &values);
@@ -38,11 +36,11 @@ pub fn configuration(file: &[u8]) {
 fn read(values: &Map<String, Value>, strict: bool) -> Result<Loaded, Findings> {
     decode(values, strict).map_err(|error| match error {
         TelemetryError::Configuration { findings } => findings,
-        other => panic!("a value cannot lead to {other}"),
+        other => panic!("a value cannot cause {other}"),
     })
 }
 
-fn told(findings: &Findings, values: &Map<String, Value>) {
+fn reported(findings: &Findings, values: &Map<String, Value>) {
     for finding in &findings.0 {
         let line = finding.to_string();
         assert!(!finding.path.is_empty() && !finding.text.is_empty(), "{line:?}");
@@ -72,7 +70,7 @@ fn without_secrets(loaded: &Loaded) -> Configuration {
     configuration
 }
 
-/// Texts that stand where secrets belong and nowhere else, so that whoever shows one has taken it from there.
+/// Texts that occur only in the place of secrets, so that an output with one of them shows a secret.
 fn secrets(values: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let whole = Value::Object(values.clone());
     let text = whole.to_string();

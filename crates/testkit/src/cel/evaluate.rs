@@ -1,5 +1,5 @@
-//! The value of an expression. Texts of the format date-time are times, fields may be missing, and `||` and `&&` go over
-//! an error on one side when the other side decides.
+//! The value of an expression. Strings of the format date-time are times, fields may be missing, and `||` and `&&`
+//! ignore an error on one side when the other side decides.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,32 +11,26 @@ use serde_json::Value;
 
 use super::parse::{Expression, Function, Literal, Operator};
 
-/// What a schema says of a value, as far as expressions depend on it.
+/// The parts of a value's schema that expressions depend on.
 pub(crate) trait Typed: fmt::Debug {
-    /// The schema of a field.
     fn child(&self, field: &str) -> Option<&dyn Typed>;
-    /// The schema of the elements.
     fn item(&self) -> Option<&dyn Typed>;
-    /// True for texts that are times.
+    /// Whether strings are times.
     fn is_time(&self) -> bool;
-    /// True for numbers that need not be whole.
+    /// Whether numbers may have fractions.
     fn is_number(&self) -> bool;
 }
 
-/// What a rule is about.
+/// The values that a rule is evaluated for.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
-    /// The value and its schema.
     pub(crate) this: &'a Value,
-    /// The value before the write.
     pub(crate) old: Option<&'a Value>,
-    /// The schema of both.
     pub(crate) schema: &'a dyn Typed,
-    /// `oldSelf` may be absent: it is an optional value.
+    /// Whether `oldSelf` may be absent: it is an optional value then.
     pub(crate) optional_old: bool,
 }
 
-/// Names of types.
 pub(super) const TYPES: [&str; 6] = ["string", "int", "double", "bool", "list", "map"];
 
 /// A value while a rule is evaluated.
@@ -57,7 +51,7 @@ enum Cel<'a> {
 
 type Evaluated<'a> = Result<Cel<'a>, String>;
 
-/// What names stand for.
+/// The values of names.
 #[derive(Clone)]
 struct Names<'a> {
     scope: Scope<'a>,
@@ -75,7 +69,7 @@ pub(super) fn text(expression: &Expression, scope: Scope<'_>) -> Result<String, 
     }
 }
 
-/// All names that are not bound in the expression itself.
+/// Collects all names that are not bound in the expression itself.
 pub(super) fn free_names(expression: &Expression, names: &mut BTreeSet<String>) {
     use Expression::{All, Binary, Call, Choice, Has, Index, List, Literal, Matches, Name, Not, Select};
     match expression {
@@ -154,7 +148,7 @@ fn constant(literal: &Literal) -> Cel<'_> {
     }
 }
 
-/// A value of an object, as its schema says.
+/// A value of an object, typed by its schema.
 fn typed<'a>(value: &'a Value, schema: Option<&'a dyn Typed>) -> Cel<'a> {
     match value {
         Value::Null => Cel::Null,
@@ -206,7 +200,7 @@ fn all<'a>(of: &Cel<'a>, name: &'a str, holds: &'a Expression, names: &Names<'a>
     Ok(Cel::Bool(true))
 }
 
-/// `||` for true and `&&` for false: the side that is so decides, even if the other one is an error.
+/// `||` for true and `&&` for false: a side with this value decides, even if the other one is an error.
 fn either<'a>(a: &'a Expression, b: &'a Expression, decides: bool, names: &Names<'a>) -> Evaluated<'a> {
     let side = |side| evaluate(side, names).and_then(|value| boolean(&value));
     match side(a) {
@@ -249,7 +243,7 @@ fn add<'a>(a: Cel<'a>, b: &Cel<'a>) -> Evaluated<'a> {
     }
 }
 
-/// Numbers are compared as numbers, whatever their type.
+/// Numbers are compared by value, whatever their type.
 fn compare(a: &Cel<'_>, b: &Cel<'_>) -> Option<Ordering> {
     match (a, b) {
         (Cel::Int(a), Cel::Int(b)) => Some(a.cmp(b)),

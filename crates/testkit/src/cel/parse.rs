@@ -1,5 +1,5 @@
-//! From the text of a rule to an expression: the part of CEL that rules of CRDs are written in. What it does not know is
-//! an error, so that no rule is taken for one that always holds.
+//! Parses rules into expressions: the part of CEL that rules of CRDs use. Unknown syntax is an error, so that no rule
+//! is ignored.
 
 use regex::Regex;
 
@@ -13,7 +13,7 @@ pub(crate) enum Literal {
     Text(String),
 }
 
-/// What two operands are joined by.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Or,
@@ -72,7 +72,6 @@ const SIGNS: [&str; 22] = [
     "||", "&&", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}", "*",
 ];
 
-/// Reads a whole expression.
 pub(super) fn parse(text: &str) -> Result<Expression, String> {
     let mut parser = Parser { tokens: tokens(text)?, at: 0 };
     let expression = parser.choice()?;

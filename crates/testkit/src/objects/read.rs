@@ -1,4 +1,4 @@
-//! Lists, whole or page by page, of the newest state or of one that was.
+//! Lists, whole or paged, of the newest or of an older state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::selector::Selector;
 const EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new \
                        list without the continue parameter.";
 
-/// What is to be listed.
+/// The parameters of a list.
 pub(crate) struct Wanted<'a> {
     pub(crate) kind: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) query: &'a Query,
-    /// The answer may be this old, although nobody asked for that.
+    /// The answer may be this old, although the client did not ask for that.
     pub(crate) stale: u64,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Page {
     pub(crate) remaining: Option<usize>,
 }
 
-/// Which state a list is of, and after which key it begins.
+/// The state of a list, and the key after which it starts.
 struct Start {
     version: u64,
     after: Option<String>,
@@ -102,7 +102,7 @@ impl Objects {
         Ok(Start { version, after: Some(key), limit })
     }
 
-    /// The objects of a kind as they were: the present ones, with what happened since undone.
+    /// The objects of a kind in an older state: the current ones, with later changes undone.
     fn state_at(&self, kind: &str, version: u64) -> BTreeMap<String, Object> {
         let mut state = self.shelves.get(kind).map(|stock| stock.objects.clone()).unwrap_or_default();
         let since: Vec<_> = self.since(version).filter(|event| event.kind == kind).collect();
@@ -115,7 +115,7 @@ impl Objects {
         state
     }
 
-    /// An object as it was so many versions ago.
+    /// An object as it was this many versions ago.
     pub(crate) fn get_stale(&self, kind: &str, key: &str, versions: u64) -> Option<Object> {
         let version = self.version.saturating_sub(versions).max(self.oldest());
         self.state_at(kind, version).remove(key)

@@ -1,4 +1,4 @@
-//! The rules of writes, on Reservations, and what is kept of the past.
+//! The rules of writes, on Reservations, and the kept history.
 
 use berth_crds::{Reservation, testing};
 use berth_telemetry::clock::SystemClock;

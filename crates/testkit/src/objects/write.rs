@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{Object, Objects};
 use crate::kinds::KindInfo;
 use crate::refusal::Refusal;
-use crate::schema::{self, Path, Problem, Problems};
+use crate::schema::{self, Path, Problems, SchemaProblem};
 use crate::{meta, patch};
 
-/// Letters of made names, as the real server takes them.
+/// The letters of generated names, as in the real server.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// What must be so for a deletion.
+/// The preconditions of a deletion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Preconditions {
     uid: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Preconditions {
 }
 
 impl Preconditions {
-    /// As they stand in the options of a deletion.
+    /// Reads the preconditions from the options of a deletion.
     pub(crate) fn of(value: &Value) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         Self { uid: text("uid"), version: text("resourceVersion") }
@@ -46,14 +46,14 @@ impl Preconditions {
     }
 }
 
-/// Which part of an object a write is for.
+/// The part of an object that a write is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Main,
     Status,
 }
 
-/// How an object is to be changed.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change<'a> {
     Merge(&'a Value),
@@ -61,16 +61,13 @@ pub(crate) enum Change<'a> {
     Replace(&'a Value),
 }
 
-/// How closely a write is looked at.
+/// How strictly a write is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// As one that comes over the network.
     Sent,
-    /// The same, and nothing is kept.
     DryRun,
-    /// A new object keeps its status.
     WithStatus,
-    /// Whatever it is, as it was stored before there were rules; a new object keeps its status.
+    /// Stores anything, as before there were rules; a new object keeps its status.
     Raw,
 }
 
@@ -103,7 +100,7 @@ impl Objects {
         } else {
             self.give_identity(&kind, &mut object);
         }
-        judge(&kind, &name, &mut object, None, mode)?;
+        validate(&kind, &name, &mut object, None, mode)?;
         let key = key(namespace, &name);
         if self.stock(path)?.objects.contains_key(&key) {
             return Err(Refusal::exists(&kind, &name));
@@ -114,7 +111,7 @@ impl Objects {
         Ok(self.put(path, &key, object))
     }
 
-    /// The name that it has or gets; without either it is refused later.
+    /// The name that it has or gets; an object without either is refused later.
     fn name_of_new(&mut self, object: &mut Value) -> String {
         if let Some(name) = meta::text(object, "name") {
             return name.to_owned();
@@ -137,7 +134,7 @@ impl Objects {
         }
     }
 
-    /// An object that was stored before is as old as it says, and has been changed as often.
+    /// An object that was stored before keeps its creation time and generation.
     fn complete_identity(&mut self, kind: &KindInfo, object: &mut Value) {
         let kept = ["uid", "creationTimestamp", "generation"].map(|key| (key, object["metadata"].get(key).cloned()));
         self.give_identity(kind, object);
@@ -155,7 +152,7 @@ impl Objects {
         object.ok_or_else(|| Refusal::not_found(&stock.kind, name))
     }
 
-    /// Gives the object as it is then; it may be gone.
+    /// Returns the object after the update; it may be gone.
     pub(crate) fn update(
         &mut self,
         path: &str,
@@ -171,7 +168,7 @@ impl Objects {
         if let (Change::Replace(object), false) = (change, kind.custom)
             && self.get(path, namespace, name).is_err()
         {
-            // Leases and Events are created by this as well.
+            // An update creates Leases and Events as well.
             return self.create(path, namespace, object.clone(), mode);
         }
         if let Change::Replace(object) = change {
@@ -190,7 +187,7 @@ impl Objects {
         if new == *old.value {
             return Ok(old);
         }
-        judge(&kind, name, &mut new, Some(&old.value), mode)?;
+        validate(&kind, name, &mut new, Some(&old.value), mode)?;
         if new == *old.value {
             return Ok(old);
         }
@@ -204,17 +201,17 @@ impl Objects {
         Ok(object)
     }
 
-    /// Stores an object, or lets it go when it is being deleted and nothing keeps it any more.
+    /// Stores an object, or removes it when it is being deleted and has no finalizers.
     fn put_or_end(&mut self, path: &str, key: &str, new: Value) -> Object {
         if !meta::is_dying(&new) || !meta::finalizers(&new).is_empty() {
             return self.put(path, key, new);
         }
-        // What watches see last is the object as it was stored last, with its finalizers.
+        // The last event of watches has the object as it was stored last, with its finalizers.
         self.remove(path, key);
         Object::new(new)
     }
 
-    /// Gives the object while it stays, and nothing when it is gone.
+    /// Returns the object while it exists, and `None` when it is gone.
     pub(crate) fn delete(
         &mut self,
         path: &str,
@@ -240,7 +237,7 @@ impl Objects {
     }
 }
 
-/// A number in letters, always five of them.
+/// A number as five letters.
 fn letters(number: u64) -> String {
     let base = LETTERS.len() as u64;
     let digit = |place: u32| char::from(LETTERS[usize::try_from(number / base.pow(place) % base).unwrap_or_default()]);
@@ -265,7 +262,7 @@ fn changed(kind: &KindInfo, old: &Value, endpoint: Endpoint, change: Change<'_>)
     }
 }
 
-/// The old object with the fields merged that the endpoint is for.
+/// The old object, merged with the fields that the endpoint is for.
 fn merged(kind: &KindInfo, old: &Value, endpoint: Endpoint, body: &Value) -> Result<Value, Refusal> {
     let Some(fields) = body.as_object() else { return Err(Refusal::bad_request("a merge patch is an object")) };
     let mut new = old.clone();
@@ -297,7 +294,7 @@ fn check_preconditions(
             let mut problems = Problems::default();
             let path = Path::Field(&Path::Root, "metadata");
             let text = "Invalid value: 0: must be specified for an update";
-            problems.add(Problem::Invalid, &Path::Field(&path, "resourceVersion"), text);
+            problems.add(SchemaProblem::Invalid, &Path::Field(&path, "resourceVersion"), text);
             return Err(Refusal::invalid_resource(kind, name, &problems));
         }
         _ => {}
@@ -311,8 +308,8 @@ fn check_preconditions(
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
         return Err(Refusal::conflict(kind, name, &why));
     }
-    // As the real one: nobody compares the uid in a patch of the status, and in another patch it is a field that was
-    // changed, not a precondition.
+    // Like the real server: the uid in a patch of the status is ignored, and in another patch it is a changed field,
+    // not a precondition.
     if endpoint == Endpoint::Status { Ok(()) } else { Err(changed_uid(kind, name, wanted)) }
 }
 
@@ -321,12 +318,12 @@ fn changed_uid(kind: &KindInfo, name: &str, wanted: &str) -> Refusal {
     let path = Path::Field(&Path::Root, "metadata");
     for _ in 0..if kind.custom { 2 } else { 1 } {
         let text = format!("Invalid value: {wanted:?}: field is immutable");
-        problems.add(Problem::Invalid, &Path::Field(&path, "uid"), text);
+        problems.add(SchemaProblem::Invalid, &Path::Field(&path, "uid"), text);
     }
     Refusal::invalid(kind, name, &problems)
 }
 
-/// Takes the part that the endpoint is not for from the old object.
+/// Restores the part that the endpoint is not for from the old object.
 fn limit(kind: &KindInfo, old: &Value, new: &mut Value, endpoint: Endpoint) {
     match endpoint {
         Endpoint::Main if kind.status => patch::put(new, "status", old.get("status")),
@@ -343,8 +340,14 @@ fn limit(kind: &KindInfo, old: &Value, new: &mut Value, endpoint: Endpoint) {
     }
 }
 
-/// Completes a new version of an object and finds out whether it may be stored.
-fn judge(kind: &Arc<KindInfo>, name: &str, object: &mut Value, old: Option<&Value>, mode: Mode) -> Result<(), Refusal> {
+/// Completes a new version of an object and checks whether it may be stored.
+fn validate(
+    kind: &Arc<KindInfo>,
+    name: &str,
+    object: &mut Value,
+    old: Option<&Value>,
+    mode: Mode,
+) -> Result<(), Refusal> {
     if mode == Mode::Raw {
         return Ok(());
     }
@@ -355,7 +358,6 @@ fn judge(kind: &Arc<KindInfo>, name: &str, object: &mut Value, old: Option<&Valu
     if problems.is_empty() { Ok(()) } else { Err(Refusal::invalid(kind, name, &problems)) }
 }
 
-/// Everything besides metadata and status counts.
 fn changes_spec(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return true };
     let counts = |key: &&String| *key != "metadata" && *key != "status";

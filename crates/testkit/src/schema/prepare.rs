@@ -1,14 +1,13 @@
-//! What the API server makes of an object before it looks at it: nulls that say nothing go, defaults come, and unknown
-//! fields go.
+//! The preparation of an object before it is validated: superfluous nulls are removed, defaults are added, and unknown
+//! fields are pruned.
 
 use serde_json::{Map, Value};
 
 use super::Node;
 
-/// What stands beside the schema in every object.
+/// The members that every object has besides its schema.
 const BUILT_IN: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Prepares a whole object.
 pub(crate) fn prepare(root: &Node, object: &mut Value) {
     let Value::Object(fields) = object else { return };
     if !root.preserve {
@@ -47,7 +46,7 @@ fn walk(node: &Node, value: &mut Value) {
     }
 }
 
-/// Takes nulls away where there may be none, and fills in defaults.
+/// Removes nulls where none are allowed, and adds defaults.
 fn complete(node: &Node, fields: &mut Map<String, Value>) {
     if fields.values().any(Value::is_null) {
         fields.retain(|key, value| !value.is_null() || node.child(key).is_none_or(|child| child.nullable));

@@ -1,4 +1,4 @@
-//! What is wrong with an object, in the words of the API server, and where.
+//! The problems of an object with their places, in the words of the API server.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub(crate) enum Path<'a> {
     Index(&'a Path<'a>, usize),
     /// The key of a map: written like a field.
     Key(&'a Path<'a>, &'a str),
-    /// Steps in their written form, as in `.a.b`.
+    /// Steps in their written form, such as `.a.b`.
     Steps(&'a Path<'a>, &'a str),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Path<'_> {
 
 /// The class of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum SchemaProblem {
     Required,
     Invalid,
     WrongType,
@@ -39,8 +39,8 @@ pub(crate) enum Problem {
     Forbidden,
 }
 
-impl Problem {
-    /// As it stands in the cause of a refusal.
+impl SchemaProblem {
+    /// The reason in the cause of a refusal.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
@@ -53,7 +53,7 @@ impl Problem {
         }
     }
 
-    /// Rules in CEL are not evaluated on an object with such a problem.
+    /// CEL rules are not evaluated on an object with such a problem.
     fn blocks_rules(self) -> bool {
         matches!(self, Self::Required | Self::WrongType | Self::TooLong | Self::NotSupported)
     }
@@ -62,12 +62,11 @@ impl Problem {
 /// All problems of an object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Problems {
-    /// Class, place, and text after the place.
-    pub(crate) all: Vec<(Problem, String, String)>,
+    pub(crate) all: Vec<(SchemaProblem, String, String)>,
 }
 
 impl Problems {
-    pub(crate) fn add(&mut self, problem: Problem, path: &Path<'_>, text: impl Into<String>) {
+    pub(crate) fn add(&mut self, problem: SchemaProblem, path: &Path<'_>, text: impl Into<String>) {
         let path = match path {
             Path::Root => "<nil>".to_owned(),
             path => path.to_string(),

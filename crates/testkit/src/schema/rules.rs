@@ -1,9 +1,9 @@
-//! The rules in CEL of a schema, evaluated on an object. A rule about the change is evaluated only where there was
-//! something before; a value that did not change is not judged again.
+//! The CEL rules of a schema, evaluated on an object. A transition rule is evaluated only where there was an old value;
+//! an unchanged value is not checked again.
 
 use serde_json::Value;
 
-use super::{Node, Path, Problem, Problems, Rule};
+use super::{Node, Path, Problems, Rule, SchemaProblem};
 use crate::cel::Scope;
 
 pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problems: &mut Problems) {
@@ -11,7 +11,7 @@ pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path
         return;
     }
     for rule in &node.rules {
-        judge(rule, Scope { this: value, old, schema: node, optional_old: rule.optional_old }, path, problems);
+        check_rule(rule, Scope { this: value, old, schema: node, optional_old: rule.optional_old }, path, problems);
     }
     match value {
         Value::Object(fields) => {
@@ -32,7 +32,7 @@ pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path
     }
 }
 
-fn judge(rule: &Rule, scope: Scope<'_>, path: &Path<'_>, problems: &mut Problems) {
+fn check_rule(rule: &Rule, scope: Scope<'_>, path: &Path<'_>, problems: &mut Problems) {
     if rule.program.uses_old && scope.old.is_none() && !rule.optional_old {
         return;
     }
@@ -51,12 +51,12 @@ fn judge(rule: &Rule, scope: Scope<'_>, path: &Path<'_>, problems: &mut Problems
     };
     let text = format!("Invalid value: {shown}: {message}");
     match &rule.field {
-        Some(steps) => problems.add(Problem::Invalid, &Path::Steps(path, steps), text),
-        None => problems.add(Problem::Invalid, path, text),
+        Some(steps) => problems.add(SchemaProblem::Invalid, &Path::Steps(path, steps), text),
+        None => problems.add(SchemaProblem::Invalid, path, text),
     }
 }
 
-/// The element with the same keys in a list that is a map.
+/// The element with the same keys in a list of type `map`.
 pub(super) fn same_element<'a>(node: &Node, value: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
     if node.keys.is_empty() {
         return None;

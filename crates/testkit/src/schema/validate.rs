@@ -1,12 +1,12 @@
-//! What the API server checks by the schema. A value that an update leaves as it was is not checked again, whatever is
+//! The validation of objects by their schema. A value that an update leaves unchanged is not checked again, whatever is
 //! wrong with it.
 
 use serde_json::{Map, Value};
 
 use super::rules::{self, same_element};
-use super::{Format, Node, Path, Problem, Problems, Type};
+use super::{Format, Node, Path, Problems, SchemaProblem, Type};
 
-/// Everything that is wrong with an object, compared with what it was before, besides what is known already.
+/// All problems of an object, compared with its old version, besides the known ones.
 pub(crate) fn check(root: &Node, object: &Value, old: Option<&Value>, mut problems: Problems) -> Problems {
     object_of(root, object, old, &Path::Root, &mut problems);
     if duplicates(root, object) && !old.is_some_and(|old| duplicates(root, old)) {
@@ -15,14 +15,14 @@ pub(crate) fn check(root: &Node, object: &Value, old: Option<&Value>, mut proble
     if root.has_rules && problems.block_rules() {
         let text = "Invalid value: \"null\": some validation rules were not checked because the object was invalid; \
                     correct the existing errors to complete validation";
-        problems.add(Problem::Invalid, &Path::Root, text);
+        problems.add(SchemaProblem::Invalid, &Path::Root, text);
     } else {
         rules::check(root, object, old, &Path::Root, &mut problems);
     }
     problems
 }
 
-/// Names as the schema has them for errors.
+/// The names of types in errors.
 fn type_name(kind: Type) -> &'static str {
     match kind {
         Type::Object => "object",
@@ -69,26 +69,26 @@ fn any(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problem
     if !fits(node.kind, value) {
         let (is, wanted) = (shape(value), type_name(node.kind));
         let text = format!("Invalid value: \"{is}\": {path} in body must be of type {wanted}: \"{is}\"");
-        problems.add(Problem::WrongType, path, text);
+        problems.add(SchemaProblem::WrongType, path, text);
         if node.kind == Type::Integer && value.is_f64() {
-            // The format is looked at on its own.
+            // The format is checked separately.
             let text =
                 format!("Invalid value: \"\": Checked value must be of type integer with format int64 in {path}");
-            problems.add(Problem::Invalid, &Path::Root, text);
+            problems.add(SchemaProblem::Invalid, &Path::Root, text);
         }
         if node.kind == Type::IntOrString {
-            // Said three times, once for each way to read the schema.
+            // Reported three times, once for each way to parse the schema.
             let text = format!("Invalid value: \"\": \"{path}\" must validate at least one schema (anyOf)");
-            problems.add(Problem::Invalid, &Path::Root, text);
+            problems.add(SchemaProblem::Invalid, &Path::Root, text);
             let text = format!("Invalid value: \"{is}\": {path} in body must be of type integer: \"{is}\"");
-            problems.add(Problem::WrongType, path, text);
+            problems.add(SchemaProblem::WrongType, path, text);
         }
         return;
     }
     if !node.choices.is_empty() && !node.choices.contains(value) {
         let known: Vec<_> = node.choices.iter().map(Value::to_string).collect();
         let text = format!("Unsupported value: {value}: supported values: {}", known.join(", "));
-        problems.add(Problem::NotSupported, path, text);
+        problems.add(SchemaProblem::NotSupported, path, text);
     }
     match value {
         Value::String(text) => text_of(node, text, path, problems),
@@ -108,7 +108,7 @@ fn any(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problem
 fn object_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problems: &mut Problems) {
     let Some(fields) = value.as_object() else { return };
     for field in node.required.iter().filter(|field| !fields.contains_key(*field)) {
-        problems.add(Problem::Required, &Path::Field(path, field), "Required value");
+        problems.add(SchemaProblem::Required, &Path::Field(path, field), "Required value");
     }
     let before = |key: &str| old.and_then(|old| old.get(key));
     for (key, value) in fields {
@@ -123,19 +123,19 @@ fn object_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, p
 fn text_of(node: &Node, text: &str, path: &Path<'_>, problems: &mut Problems) {
     let length = text.chars().count() as u64;
     if let Some(most) = node.max_length.filter(|most| length > *most) {
-        problems.add(Problem::TooLong, path, format!("Too long: may not be more than {most} bytes"));
+        problems.add(SchemaProblem::TooLong, path, format!("Too long: may not be more than {most} bytes"));
     }
     if let Some(least) = node.min_length.filter(|least| length < *least) {
         let text = format!("Invalid value: {text:?}: {path} in body should be at least {least} chars long");
-        problems.add(Problem::Invalid, path, text);
+        problems.add(SchemaProblem::Invalid, path, text);
     }
     if let Some(pattern) = node.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
         let text = format!("Invalid value: {text:?}: {path} in body should match '{pattern}'");
-        problems.add(Problem::Invalid, path, text);
+        problems.add(SchemaProblem::Invalid, path, text);
     }
     if node.format == Some(Format::DateTime) && text.parse::<jiff::Timestamp>().is_err() {
         let text = format!("Invalid value: {text:?}: {path} in body must be of type date-time: {text:?}");
-        problems.add(Problem::WrongType, path, text);
+        problems.add(SchemaProblem::WrongType, path, text);
     }
 }
 
@@ -143,11 +143,11 @@ fn number_of(node: &Node, value: &Value, path: &Path<'_>, problems: &mut Problem
     let Some(number) = value.as_f64() else { return };
     if let Some(least) = node.minimum.filter(|least| number < *least) {
         let text = format!("Invalid value: {value}: {path} in body should be greater than or equal to {least}");
-        problems.add(Problem::Invalid, path, text);
+        problems.add(SchemaProblem::Invalid, path, text);
     }
     if let Some(most) = node.maximum.filter(|most| number > *most) {
         let text = format!("Invalid value: {value}: {path} in body should be less than or equal to {most}");
-        problems.add(Problem::Invalid, path, text);
+        problems.add(SchemaProblem::Invalid, path, text);
     }
     let whole = match node.format {
         Some(Format::Int32) => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
@@ -155,7 +155,11 @@ fn number_of(node: &Node, value: &Value, path: &Path<'_>, problems: &mut Problem
         Some(Format::DateTime) | None => true,
     };
     if !whole {
-        problems.add(Problem::Invalid, path, format!("Invalid value: {value}: {path} in body must fit its format"));
+        problems.add(
+            SchemaProblem::Invalid,
+            path,
+            format!("Invalid value: {value}: {path} in body must fit its format"),
+        );
     }
 }
 
@@ -172,7 +176,7 @@ fn name_duplicates(node: &Node, value: &Value, path: &Path<'_>, problems: &mut P
                 let keys = keys_of(node, element);
                 if all[..at].iter().any(|other| keys_of(node, other) == keys) {
                     let text = format!("Duplicate value: {}", Value::Object(keys));
-                    problems.add(Problem::Duplicate, &Path::Index(path, at), text);
+                    problems.add(SchemaProblem::Duplicate, &Path::Index(path, at), text);
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! One request from its arrival to its answer: what it meets on the way, when it takes effect, and what the log says of
-//! it. What it does when it takes effect is in `verbs`.
+//! One request from its arrival to its answer: faults and delays, when it takes effect, and its entry in the log.
+//! `verbs` has its effect.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,11 +23,10 @@ use crate::request::Call;
 use crate::stop::Met;
 use crate::watch::{Open, Watch};
 
-/// After so long without a byte the connection of a client counts as dead: longer than every deadline of a call, as it
-/// is for the clients of `berth-cluster`.
+/// After this long without a byte a client considers its connection dead: longer than every deadline of a call, as for
+/// the clients of `berth-cluster`.
 const SILENCE: Duration = Duration::from_secs(70);
 
-/// The body of an answer.
 pub(crate) enum Lines {
     Whole(Option<Bytes>),
     Watch(Box<Watch>),
@@ -48,7 +47,7 @@ impl http_body::Body for Lines {
     }
 }
 
-/// What the client gets.
+/// The reply to the client.
 enum Reply {
     Answer(Response<Lines>),
     Hang,
@@ -58,17 +57,16 @@ enum Reply {
 /// A request that has arrived.
 struct Arrived {
     number: usize,
-    fate: Fate,
+    fate: RequestFate,
     before: Duration,
     after: Duration,
 }
 
-/// What it meets before it takes effect.
-enum Fate {
+/// The fate of a request before it takes effect.
+enum RequestFate {
     /// It takes effect, with this fault if there is one.
     Acts(Option<Fault>),
     Hangs,
-    /// The server is away.
     Refused,
 }
 
@@ -81,12 +79,12 @@ impl Server {
         }
         let arrived = self.arrive(&who, &call);
         let reply = match arrived.fate {
-            Fate::Hangs => Reply::Hang,
-            Fate::Refused => Reply::Broken(io::ErrorKind::ConnectionRefused),
-            Fate::Acts(_) if arrived.before + arrived.after > Duration::ZERO => {
+            RequestFate::Hangs => Reply::Hang,
+            RequestFate::Refused => Reply::Broken(io::ErrorKind::ConnectionRefused),
+            RequestFate::Acts(_) if arrived.before + arrived.after > Duration::ZERO => {
                 self.later(who, call, refusal, arrived).await
             }
-            Fate::Acts(fault) => self.act(&who, call, refusal, fault, arrived.number, false),
+            RequestFate::Acts(fault) => self.act(&who, call, refusal, fault, arrived.number, false),
         };
         match reply {
             Reply::Answer(response) => Ok(response),
@@ -102,12 +100,12 @@ impl Server {
     async fn later(self, who: Arc<str>, call: Call, refusal: Option<Refusal>, arrived: Arrived) -> Reply {
         let (sender, receiver) = oneshot::channel();
         let Arrived { number, before, after, fate } = arrived;
-        let Fate::Acts(fault) = fate else { return Reply::Hang };
+        let RequestFate::Acts(fault) = fate else { return Reply::Hang };
         tokio::spawn(async move {
             sleep(before).await;
             let reply = self.act(&who, call, refusal, fault, number, true);
             sleep(after).await;
-            // Nobody waits any more: that is what is simulated.
+            // A client that does not wait any more is part of the simulation.
             drop(sender.send(reply));
         });
         receiver.await.unwrap_or(Reply::Hang)
@@ -117,17 +115,18 @@ impl Server {
         let mut state = self.lock();
         let state = &mut *state;
         let number = state.log.begin(self.started.elapsed(), who, call);
-        let mut arrived = Arrived { number, fate: Fate::Acts(None), before: Duration::ZERO, after: Duration::ZERO };
+        let mut arrived =
+            Arrived { number, fate: RequestFate::Acts(None), before: Duration::ZERO, after: Duration::ZERO };
         if state.away {
             state.count("away");
             state.log.end(number, Outcome::Cut, false);
-            arrived.fate = Fate::Refused;
+            arrived.fate = RequestFate::Refused;
             return arrived;
         }
         if state.meets_stop(who, call) != Met::No {
             state.log.end(number, Outcome::Hangs, false);
             self.stopped.notify_waiters();
-            arrived.fate = Fate::Hangs;
+            arrived.fate = RequestFate::Hangs;
             return arrived;
         }
         let fault = state.rules.fault(who, call.verb, &call.path, &mut state.random);
@@ -142,7 +141,7 @@ impl Server {
                 (arrived.before, arrived.after) = (before, after);
             }
         }
-        arrived.fate = Fate::Acts(fault);
+        arrived.fate = RequestFate::Acts(fault);
         arrived
     }
 
@@ -206,7 +205,7 @@ impl Server {
 }
 
 impl State {
-    /// Whether the end has come for this client, or comes with this request.
+    /// Whether a stop was reached for this client, or is reached with this request.
     fn meets_stop(&mut self, who: &str, call: &Call) -> Met {
         let met = self.stops.iter().map(|stop| stop.meets(who, call)).max().unwrap_or(Met::No);
         if met != Met::No {
@@ -215,7 +214,7 @@ impl State {
         met
     }
 
-    /// Counts a request that changed something. True if it was the last.
+    /// Counts a request with a change. True if it was the last.
     fn stops_now(&mut self, who: &str, call: &Call) -> bool {
         let last = self.stops.iter().filter(|stop| stop.took_effect(who, call)).count() > 0;
         if last {
@@ -231,16 +230,18 @@ impl State {
         refusal: Option<Refusal>,
         fault: Option<Fault>,
     ) -> (Answer, Outcome) {
-        let said = |code: u16, reason, message: &str| Some(Refusal::new(code, reason, "", message));
+        let reported = |code: u16, reason, message: &str| Some(Refusal::new(code, reason, "", message));
         let instead = match fault {
-            Some(Fault::Unauthorized) => said(401, "Unauthorized", "Unauthorized"),
-            Some(Fault::Forbidden) => said(403, "Forbidden", "it is forbidden"),
-            Some(Fault::Conflict) => said(409, "Conflict", "the object has been modified"),
-            Some(Fault::Gone) => said(410, "Expired", "too old resource version"),
+            Some(Fault::Unauthorized) => reported(401, "Unauthorized", "Unauthorized"),
+            Some(Fault::Forbidden) => reported(403, "Forbidden", "it is forbidden"),
+            Some(Fault::Conflict) => reported(409, "Conflict", "the object has been modified"),
+            Some(Fault::Gone) => reported(410, "Expired", "too old resource version"),
             Some(Fault::TooMany { retry_after }) => Some(too_many(retry_after)),
-            Some(Fault::Internal) => said(500, "InternalError", "etcdserver: request timed out"),
-            Some(Fault::Unavailable) => said(503, "ServiceUnavailable", "the server is currently unable to handle it"),
-            Some(Fault::Timeout) => said(504, "Timeout", "the server did not answer in time"),
+            Some(Fault::Internal) => reported(500, "InternalError", "etcdserver: request timed out"),
+            Some(Fault::Unavailable) => {
+                reported(503, "ServiceUnavailable", "the server is currently unable to handle it")
+            }
+            Some(Fault::Timeout) => reported(504, "Timeout", "the server did not answer in time"),
             Some(Fault::Hang) => return (Answer::nothing(), Outcome::Hangs),
             Some(Fault::CutBefore) => return (Answer::nothing(), Outcome::Cut),
             _ => None,

@@ -1,4 +1,4 @@
-//! The server behind the real client, and a world that follows it.
+//! The server behind the real client, and a world that watches it.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn the_real_client_creates_reads_changes_and_deletes() {
     assert_eq!(read.status.unwrap().host.as_deref(), Some("h"));
     assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 1);
     assert!(api.delete(name, &DeleteParams::default()).await.unwrap().is_right());
-    let Err(kube::Error::Api(status)) = api.get(name).await else { panic!("it is gone") };
+    let Err(kube::Error::Api(status)) = api.get(name).await else { panic!("the object is gone") };
     assert_eq!((status.code, status.details.unwrap().name.as_str()), (404, name));
     let id = format!("reservations/{name}");
     let lines = ["create", "create", "patch", "status", "delete"].map(|verb| format!("{verb} {id}"));
@@ -85,9 +85,9 @@ async fn a_hook_runs_before_its_write_and_may_change_anything() {
     server.before(Verb::Patch, &path_of::<Reservation>(""), 1, |server| {
         server.edit::<Reservation>("commitment-uuid-1-0", &json!({ "spec": { "targetHost": "hand" } })).unwrap();
     });
-    let guarded = json!({ "metadata": { "resourceVersion": "1" }, "spec": { "targetHost": "h" } });
-    assert_eq!(code(patched(&api, "commitment-uuid-1-0", guarded).await), 409);
-    assert_eq!(server.log().len(), 1, "what the hook does is not logged");
+    let with_version = json!({ "metadata": { "resourceVersion": "1" }, "spec": { "targetHost": "h" } });
+    assert_eq!(code(patched(&api, "commitment-uuid-1-0", with_version).await), 409);
+    assert_eq!(server.log().len(), 1, "the hook's writes are not logged");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! What a request does when it takes effect, and the answer to it.
+//! The effect of a request, and its answer.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
@@ -13,16 +13,14 @@ use crate::selector::Selector;
 use crate::verb::Verb;
 use crate::watch::Plan;
 
-/// A true answer.
+/// A regular answer.
 pub(crate) enum Answer {
-    /// A code and a text.
     Text(u16, Bytes),
     Refused(Refusal),
     Watch(Plan),
 }
 
 impl Answer {
-    /// For those who get no answer.
     pub(super) fn nothing() -> Self {
         Self::Text(200, Bytes::new())
     }
@@ -44,7 +42,7 @@ impl Answer {
 }
 
 impl State {
-    /// Does what a call asks for. A list or a get may be answered from the state so many versions ago.
+    /// Performs a call. A list or a get may be answered from the state this many versions ago.
     pub(super) fn effect(&mut self, who: &str, call: &mut Call, stale: u64) -> Result<Answer, Refusal> {
         let body = std::mem::take(&mut call.body);
         let Target::Objects { kind, namespace, name, .. } = &call.target else {
@@ -66,7 +64,7 @@ impl State {
             Verb::Update | Verb::UpdateStatus | Verb::Patch | Verb::PatchStatus => self.change(call, &body, mode),
             Verb::Delete => self.delete(kind, (namespace, name), &body, call.query.dry_run),
             Verb::DeleteAll => self.delete_all(call),
-            Verb::Review | Verb::Look => Err(Refusal::not_allowed()),
+            Verb::Review | Verb::Discover => Err(Refusal::not_allowed()),
         }
     }
 
@@ -75,11 +73,11 @@ impl State {
         match call.verb {
             Verb::Review => discovery::review(&self.denied, who, call.path.trim_end_matches('/'), body)
                 .map(|value| text(201, value)),
-            _ => discovery::look(&call.path, self.objects.kinds()).map(|value| text(200, value)),
+            _ => discovery::discover(&call.path, self.objects.kinds()).map(|value| text(200, value)),
         }
     }
 
-    /// Objects of namespaces are at the path of a namespace, and only lists and watches look at all namespaces.
+    /// Namespaced objects have a path with the namespace, and only lists and watches span all namespaces.
     fn check_scope(&self, verb: Verb, kind: &str, namespace: &str) -> Result<(), Refusal> {
         let namespaced = self.objects.kind(kind)?.namespaced;
         match (namespaced, namespace.is_empty()) {

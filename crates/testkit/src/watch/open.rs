@@ -1,15 +1,12 @@
-//! A watch that is open, as the server knows it.
+//! The state of an open watch in the server.
 
 /// How a watch ends before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// In good order.
     Quietly,
-    /// The connection breaks.
     Broken,
 }
 
-/// A watch that is open.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) path: String,

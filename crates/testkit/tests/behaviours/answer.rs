@@ -1,8 +1,7 @@
-//! What an API server answers.
+//! The answers of an API server.
 
 use serde_json::Value;
 
-/// An answer, whatever it says.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub code: u16,
@@ -11,27 +10,26 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body of a success.
     pub fn ok(self) -> Value {
         assert!(self.code < 300, "{} {}", self.code, self.text);
         self.body
     }
 
-    /// The body of a refusal with this code and reason.
+    /// Checks that it is a refusal with this code and reason; returns the body.
     pub fn refused(self, code: u16, reason: &str) -> Value {
         assert_eq!((self.code, self.body["reason"].as_str()), (code, Some(reason)), "{}", self.text);
         assert_eq!(self.body["code"], code);
         self.body
     }
 
-    /// An object that is not valid, for faults in these fields.
+    /// Checks that the object was refused as invalid, because of these fields.
     pub fn invalid(self, fields: &[&str]) -> Value {
         let body = self.refused(422, "Invalid");
         assert_eq!(causes(&body), fields, "{body}");
         body
     }
 
-    /// The answer in a few words that do not depend on times and numbers.
+    /// A short form of the answer without times and numbers.
     pub fn in_short(&self) -> String {
         match self.body["kind"].as_str() {
             Some("Status") if self.code >= 300 => {
@@ -46,7 +44,6 @@ impl Answer {
     }
 }
 
-/// The fields at fault.
 pub fn causes(body: &Value) -> Vec<&str> {
     let causes = body["details"]["causes"].as_array();
     let mut fields: Vec<_> = causes.into_iter().flatten().filter_map(|cause| cause["field"].as_str()).collect();

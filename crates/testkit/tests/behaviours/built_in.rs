@@ -16,7 +16,7 @@ behaviours![
     leases_of_all_namespaces_are_listed_together,
     a_watch_of_a_namespace_tells_of_its_leases,
     an_event_is_created_and_its_series_patched,
-    an_event_needs_what_the_api_says,
+    an_event_needs_what_the_api_reports,
 ];
 
 fn path() -> String {
@@ -120,7 +120,7 @@ async fn an_event_is_created_and_its_series_patched(context: Context) {
     assert_eq!(new["series"], series);
 }
 
-async fn an_event_needs_what_the_api_says(context: Context) {
+async fn an_event_needs_what_the_api_reports(context: Context) {
     for field in ["reportingController", "reportingInstance", "action", "reason", "type", "eventTime"] {
         let mut object = event();
         object.as_object_mut().unwrap().remove(field);

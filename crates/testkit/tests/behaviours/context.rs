@@ -1,4 +1,4 @@
-//! How a behaviour speaks to a server: through the client of `kube`, with the requests as they go over the wire.
+//! The access of a behaviour to a server: the client of `kube`, with raw requests.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,10 +24,9 @@ pub const HYPERVISORS: &str = "/apis/kvm.cloud.sap/v1/hypervisors";
 pub const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 pub const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 
-/// Where behaviours leave objects.
 const CLEARED: [&str; 5] = [RESERVATIONS, COMMITMENTS, QUOTAS, PIPELINES, HYPERVISORS];
 
-/// So long a watch may take to tell of something.
+/// How long a watch may take to deliver an event.
 const SOON: Duration = Duration::from_secs(20);
 
 #[derive(Clone)]
@@ -42,12 +41,11 @@ impl Context {
         Self { client, special: special.into(), answers: Arc::default() }
     }
 
-    /// What was asked for and answered, in short.
+    /// The requests and answers, in short.
     pub fn answers(&self) -> Vec<String> {
         self.answers.lock().clone()
     }
 
-    /// One request, and its answer.
     pub async fn ask(&self, method: Method, path: &str, content: &str, body: Option<&Value>) -> Answer {
         let answer = self.ask_quietly(method.clone(), path, content, body).await;
         let place = path.split('?').next().unwrap();
@@ -55,7 +53,6 @@ impl Context {
         answer
     }
 
-    /// The same, and nobody compares it.
     pub async fn ask_quietly(&self, method: Method, path: &str, content: &str, body: Option<&Value>) -> Answer {
         let bytes = body.map(Value::to_string).unwrap_or_default().into_bytes();
         let request = Request::builder().method(method).uri(path).header("content-type", content);
@@ -90,7 +87,7 @@ impl Context {
         self.ask(Method::DELETE, path, "application/json", Some(&options)).await
     }
 
-    /// The events of a watch. `query` begins with `&` if there is one.
+    /// The events of a watch. `query` begins with `&` if it is not empty.
     pub async fn watch(&self, kind: &str, query: &str) -> Watch {
         let uri = format!("{kind}?watch=true{query}");
         let request = Request::get(uri).body(Vec::new()).unwrap();
@@ -99,7 +96,7 @@ impl Context {
         Watch { lines: lines.lines(), answers: self.answers.clone() }
     }
 
-    /// Removes what behaviours before this one have left.
+    /// Deletes the objects of earlier behaviours.
     pub async fn clear(&self) {
         for kind in CLEARED.iter().chain(&[LEASES, EVENTS]) {
             let list = self.ask_quietly(Method::GET, kind, "application/json", None).await;
@@ -114,27 +111,24 @@ impl Context {
         }
     }
 
-    /// A slot, created.
     pub async fn slot(&self, name: &str) -> Value {
         self.create(RESERVATIONS, &slot(name)).await.ok()
     }
 
-    /// The version of the newest write.
     pub async fn version(&self) -> String {
         text(&self.get(RESERVATIONS).await.ok(), "resourceVersion")
     }
 }
 
-/// A watch that is open.
 pub struct Watch {
     lines: Lines<Box<dyn AsyncBufRead + Send + Unpin>>,
     answers: Arc<Mutex<Vec<String>>>,
 }
 
 impl Watch {
-    /// What happens next: the type of the event and its object. Nothing at the end.
+    /// The next event: its type and object. `None` at the end.
     pub async fn next(&mut self) -> Option<(String, Value)> {
-        let line = timeout(SOON, self.lines.next()).await.expect("the watch tells nothing")?;
+        let line = timeout(SOON, self.lines.next()).await.expect("the watch delivers nothing")?;
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let kind = event["type"].as_str().unwrap().to_owned();
         let object = event["object"].clone();
@@ -142,7 +136,7 @@ impl Watch {
         Some((kind, object))
     }
 
-    /// The types and names of so many events.
+    /// The types and names of this many events.
     pub async fn names(&mut self, count: usize) -> Vec<String> {
         let mut names = Vec::new();
         for _ in 0..count {
@@ -152,18 +146,15 @@ impl Watch {
         names
     }
 
-    /// That it ends without another word.
     pub async fn ends(&mut self) {
         assert_eq!(self.next().await, None);
     }
 }
 
-/// A field of the metadata.
 pub fn text(object: &Value, key: &str) -> String {
     object["metadata"][key].as_str().unwrap_or_default().to_owned()
 }
 
-/// The path of a Reservation.
 pub fn reservation(name: &str) -> String {
     format!("{RESERVATIONS}/{name}")
 }
@@ -175,7 +166,6 @@ pub fn slot(name: &str) -> Value {
     slot
 }
 
-/// A slot with a finalizer of ours.
 pub fn kept_slot(name: &str) -> Value {
     let mut slot = slot(name);
     slot["metadata"]["finalizers"] = json!([FINALIZER]);
@@ -191,25 +181,21 @@ pub fn commitment(uuid: &str) -> Value {
     commitment
 }
 
-/// A quota of nothing.
 pub fn quota() -> Value {
     json!({ "apiVersion": "cortex.cloud/v1alpha1", "kind": "ProjectQuota", "metadata": { "name": "quota-p-z" },
             "spec": { "projectID": "p", "domainID": "d", "availabilityZone": "z", "quota": {} } })
 }
 
-/// A lease of somebody.
 pub fn lease(holder: &str) -> Value {
     json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "berth" },
             "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 0,
                       "renewTime": "2026-03-01T08:00:00.000000Z" } })
 }
 
-/// A host with a condition.
 pub fn host() -> Value {
     json!({ "apiVersion": "kvm.cloud.sap/v1", "kind": "Hypervisor", "metadata": { "name": "node1" }, "spec": {} })
 }
 
-/// A condition as controllers write it.
 pub fn condition(kind: &str, status: &str) -> Value {
     json!({ "type": kind, "status": status, "reason": "Test", "message": "", "lastTransitionTime": "2026-03-01T08:00:00Z" })
 }

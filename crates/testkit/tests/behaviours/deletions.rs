@@ -1,4 +1,4 @@
-//! Deletion, what it insists on, and finalizers.
+//! Deletion, its preconditions, and finalizers.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::behaviours;
 use crate::context::{Context, FINALIZER, RESERVATIONS, kept_slot, reservation, slot, text};
 
 behaviours![
-    delete_says_what_is_gone,
+    delete_reports_what_is_gone,
     delete_of_nothing_is_404,
     delete_may_insist_on_a_uid,
     delete_may_insist_on_a_version,
@@ -30,7 +30,7 @@ async fn dying(context: &Context) -> Value {
     context.delete(&reservation("a"), json!({})).await.ok()
 }
 
-async fn delete_says_what_is_gone(context: Context) {
+async fn delete_reports_what_is_gone(context: Context) {
     let made = context.slot("a").await;
     let body = context.delete(&reservation("a"), json!({})).await.ok();
     assert_eq!((&body["kind"], &body["status"]), (&json!("Status"), &json!("Success")));

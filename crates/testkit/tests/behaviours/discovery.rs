@@ -1,4 +1,4 @@
-//! What the server says of itself, and kinds that come and go.
+//! Discovery, and kinds that are installed and removed.
 
 use berth_cluster::{Cluster, Need, Verb, preflight};
 use berth_core::ClusterName;
@@ -10,7 +10,7 @@ use crate::context::{Context, QUOTAS, quota};
 
 behaviours![
     the_version_is_1_36,
-    a_group_says_what_it_serves,
+    a_group_reports_what_it_serves,
     groups_are_listed,
     an_unknown_kind_is_404_in_plain_text,
     an_unknown_group_is_404_in_plain_text,
@@ -30,7 +30,7 @@ fn resource<'a>(list: &'a Value, name: &str) -> &'a Value {
     list["resources"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()
 }
 
-async fn a_group_says_what_it_serves(context: Context) {
+async fn a_group_reports_what_it_serves(context: Context) {
     let body = context.get("/apis/cortex.cloud/v1alpha1").await.ok();
     assert_eq!((&body["kind"], &body["groupVersion"]), (&json!("APIResourceList"), &json!("cortex.cloud/v1alpha1")));
     let kind = resource(&body, "reservations");

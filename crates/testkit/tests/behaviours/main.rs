@@ -1,4 +1,5 @@
-//! The double of the API server behaves like the real one: one list of behaviours, run on both, with the same answers.
+//! Checks that the double of the API server behaves like the real one: one list of behaviours runs on both, with the
+//! same answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::similar_names, missing_docs, reason = "tests")]
 
 mod answer;
@@ -23,7 +24,7 @@ use futures::future::LocalBoxFuture;
 use context::Context;
 use servers::{Double, Real, Special};
 
-/// One thing that an API server does.
+/// One behaviour of an API server.
 pub struct Behaviour {
     name: &'static str,
     run: fn(Context) -> LocalBoxFuture<'static, ()>,
@@ -52,7 +53,7 @@ fn all() -> Vec<&'static Behaviour> {
     files.into_iter().flatten().collect()
 }
 
-/// What became of one behaviour on one server: its answers in short, and whether all was as expected.
+/// The result of one behaviour on one server: its answers in short, and whether all were as expected.
 struct Checked {
     name: &'static str,
     answers: Vec<String>,
@@ -98,11 +99,11 @@ fn the_double_behaves_like_the_real_server() {
     let real = on_the_real_server();
     let mut problems = [failures("the double", &double), failures("the real server", &real)].concat();
     let names = |checked: &[Checked]| checked.iter().map(|one| one.name).collect::<Vec<_>>();
-    assert_eq!(names(&double), names(&real), "both were asked for the same");
+    assert_eq!(names(&double), names(&real), "both servers got the same requests");
     problems.extend(double.iter().zip(&real).filter_map(|(double, real)| differences(double, real)));
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
-    assert!(double.iter().all(|one| !one.answers.is_empty()), "every behaviour asks for something");
-    // Past the capture of the test harness: the number is to be seen in every run.
+    assert!(double.iter().all(|one| !one.answers.is_empty()), "every behaviour makes requests");
+    // Printed past the capture of the test harness, so that the number shows in every run.
     std::io::stderr().write_all(format!("{} behaviours checked on both\n", real.len()).as_bytes()).unwrap();
 }
 
@@ -125,12 +126,12 @@ fn two_runs_of_all_behaviours_make_the_same_calls() {
 fn the_document_lists_every_behaviour() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let said = |name: &&str| name.replace('_', " ");
+    let reported = |name: &&str| name.replace('_', " ");
     let names: Vec<_> = all().iter().map(|one| one.name).collect();
     assert!(names.len() >= 60, "{}", names.len());
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "each once");
     let listed: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect();
-    let wanted: Vec<_> = names.iter().map(said).collect();
+    let wanted: Vec<_> = names.iter().map(reported).collect();
     let missing: Vec<_> = wanted.iter().filter(|name| !listed.contains(name)).collect();
     assert!(
         missing.is_empty(),
@@ -139,5 +140,5 @@ fn the_document_lists_every_behaviour() {
     );
     let section = text.split("### What is checked").nth(1).and_then(|rest| rest.split("\n### ").next()).unwrap();
     let stated = section.lines().filter(|line| line.starts_with("- ")).count();
-    assert_eq!(stated, wanted.len(), "docs/testing.md lists what is not checked");
+    assert_eq!(stated, wanted.len(), "docs/testing.md lists a behaviour that is not checked");
 }

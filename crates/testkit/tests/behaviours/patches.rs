@@ -1,4 +1,4 @@
-//! Patches: what they change, what they leave alone, and what they insist on.
+//! Patches: their changes and preconditions.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ behaviours![
     status_patch_changes_the_status_only,
     status_patch_without_a_difference_changes_nothing,
     status_patch_of_an_old_version_is_a_conflict,
-    status_patch_does_not_look_at_the_uid,
+    status_patch_ignores_the_uid,
     status_patch_may_take_the_status_away,
     json_patch_changes_what_it_names,
     json_patch_with_a_test_that_fails_changes_nothing,
@@ -79,21 +79,21 @@ async fn merge_patch_without_a_difference_changes_nothing(context: Context) {
 async fn merge_patch_of_an_old_version_is_a_conflict(context: Context) {
     let old = text(&context.slot("a").await, "resourceVersion");
     let new = context.merge(&reservation("a"), host("h")).await.ok();
-    let guarded =
+    let with_version =
         |version: &str| json!({ "metadata": { "resourceVersion": version }, "spec": { "targetHost": "other" } });
-    context.merge(&reservation("a"), guarded(&old)).await.refused(409, "Conflict");
+    context.merge(&reservation("a"), with_version(&old)).await.refused(409, "Conflict");
     same(&context, &new).await;
-    context.merge(&reservation("a"), guarded(&text(&new, "resourceVersion"))).await.ok();
+    context.merge(&reservation("a"), with_version(&text(&new, "resourceVersion"))).await.ok();
 }
 
 async fn merge_patch_with_another_uid_is_refused(context: Context) {
     let object = context.slot("a").await;
-    let guarded = |uid: &str| json!({ "metadata": { "uid": uid }, "spec": { "targetHost": "h" } });
-    let other = guarded("00000000-1111-4111-8111-111111111111");
-    // A uid in a patch is no precondition but a change of what cannot be changed.
+    let with_version = |uid: &str| json!({ "metadata": { "uid": uid }, "spec": { "targetHost": "h" } });
+    let other = with_version("00000000-1111-4111-8111-111111111111");
+    // A uid in a patch is no precondition but a change of an immutable field.
     context.merge(&reservation("a"), other).await.invalid(&["metadata.uid", "metadata.uid"]);
     same(&context, &object).await;
-    context.merge(&reservation("a"), guarded(&text(&object, "uid"))).await.ok();
+    context.merge(&reservation("a"), with_version(&text(&object, "uid"))).await.ok();
 }
 
 async fn merge_patch_of_nothing_is_404(context: Context) {
@@ -153,7 +153,7 @@ async fn status_patch_of_an_old_version_is_a_conflict(context: Context) {
     context.merge(&status("a"), patch).await.refused(409, "Conflict");
 }
 
-async fn status_patch_does_not_look_at_the_uid(context: Context) {
+async fn status_patch_ignores_the_uid(context: Context) {
     context.slot("a").await;
     let patch = json!({ "metadata": { "uid": "00000000-1111-4111-8111-111111111111" }, "status": { "host": "h" } });
     let new = context.merge(&status("a"), patch).await.ok();

@@ -6,7 +6,7 @@ use crate::behaviours;
 use crate::context::{Context, RESERVATIONS, reservation, slot, text};
 
 behaviours![
-    get_of_nothing_is_404_and_says_what_was_meant,
+    get_of_nothing_is_404_and_reports_what_was_meant,
     get_gives_what_was_created,
     get_at_version_0_gives_the_object,
     list_has_kind_version_and_items,
@@ -41,7 +41,7 @@ async fn five(context: &Context) {
     }
 }
 
-async fn get_of_nothing_is_404_and_says_what_was_meant(context: Context) {
+async fn get_of_nothing_is_404_and_reports_what_was_meant(context: Context) {
     let body = context.get(&reservation("none")).await.refused(404, "NotFound");
     assert_eq!(body["message"], "reservations.cortex.cloud \"none\" not found");
     assert_eq!(body["details"], json!({ "name": "none", "group": "cortex.cloud", "kind": "reservations" }));

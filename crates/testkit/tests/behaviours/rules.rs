@@ -1,4 +1,4 @@
-//! What objects may be: types, defaults, unknown fields, and the rules of our CRDs.
+//! Validation of objects: types, defaults, unknown fields, and the rules of our CRDs.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The two servers that behaviours are checked on, and what a behaviour needs besides requests.
+//! The two servers of the behaviours, and what a behaviour needs besides requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,14 @@ use kube::{Api, Client, Config};
 use serde_json::Value;
 use tokio::time::sleep;
 
-/// What happens to a server besides requests.
+/// Events of a server besides requests.
 pub trait Special {
     fn client(&self) -> Client;
-    /// The kind ProjectQuota is served no more.
     fn remove_quotas(&self) -> LocalBoxFuture<'_, ()>;
-    /// And again.
     fn install_quotas(&self) -> LocalBoxFuture<'_, ()>;
-    /// A version that watches cannot begin at any more.
+    /// A version from which watches cannot start any more.
     fn too_old(&self) -> String;
-    /// A Reservation is there that was stored before there were rules.
+    /// Stores a Reservation as before there were rules.
     fn store_old<'a>(&'a self, object: &'a Value) -> LocalBoxFuture<'a, ()>;
 }
 
@@ -79,7 +77,7 @@ impl Real {
         let control_plane = ControlPlane::start().await.unwrap();
         let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-        // As ours: what is refused is not asked again by the client.
+        // As in our clients: kube does not repeat refused requests.
         config.default_retry = false;
         let real = Self { client: Client::try_from(config).unwrap(), _control_plane: Arc::new(control_plane) };
         for crd in generate::all() {

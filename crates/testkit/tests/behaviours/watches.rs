@@ -1,4 +1,4 @@
-//! Watches: where they begin, what they tell, and how they end.
+//! Watches: where they start, what they deliver, and how they end.
 
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ async fn watch_tells_of_a_deletion_that_waits_for_finalizers(context: Context) {
     context.merge(&reservation("a"), json!({ "metadata": { "finalizers": [] } })).await.ok();
     let (kind, object) = watch.next().await.unwrap();
     assert_eq!(kind, "DELETED");
-    // It is the object as it was stored last, and that had one.
+    // The event has the object as it was stored last, with its finalizer.
     assert!(object["metadata"].get("finalizers").is_some(), "{object}");
 }
 

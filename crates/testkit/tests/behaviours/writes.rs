@@ -29,7 +29,6 @@ behaviours![
     versions_of_all_kinds_grow_together,
 ];
 
-/// The generation and the version.
 fn count(object: &Value) -> (i64, String) {
     (object["metadata"]["generation"].as_i64().unwrap(), text(object, "resourceVersion"))
 }

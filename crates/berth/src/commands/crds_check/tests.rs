@@ -13,13 +13,13 @@ fn refused(name: &str, field: &str, found: &str, expected: &str) -> Refused {
     Refused { name: name.to_owned(), faults: vec![Fault { field, found, expected }] }
 }
 
-fn report(all: impl IntoIterator<Item = Checked>) -> Report {
-    let mut report = Report::default();
+fn report(all: impl IntoIterator<Item = Checked>) -> CrdCheckReport {
+    let mut report = CrdCheckReport::default();
     report.extend(all);
     report
 }
 
-fn everything() -> Report {
+fn everything() -> CrdCheckReport {
     let commitments = Tried {
         objects: 12,
         refused: vec![
@@ -43,7 +43,7 @@ fn everything() -> Report {
 }
 
 #[test]
-fn what_is_found_is_told_with_what_to_do() {
+fn what_is_found_is_reported_with_what_to_do() {
     let report = everything();
     assert!(!report.is_good());
     assert_snapshot!(text(&report), @r#"
@@ -63,7 +63,7 @@ fn what_is_found_is_told_with_what_to_do() {
     ProjectQuota objects of cluster home
       not checked: the API server refuses it (403)
     "#);
-    let counts = "15 objects checked, 3 would be refused; nothing is known about 1 object; 2 kinds could not be checked \
+    let counts = "15 objects checked, 3 would be refused; 1 object could not be tried; 2 kinds could not be checked \
                   against our rules";
     assert_eq!(report.summary(), counts);
 }
@@ -72,10 +72,10 @@ fn what_is_found_is_told_with_what_to_do() {
 fn programs_get_the_same() {
     let value = serde_json::to_value(everything()).unwrap();
     let first = &value["checked"][0];
-    assert_eq!((&first["objects"], &first["trouble"]), (&json!(12), &Value::Null));
+    assert_eq!((&first["objects"], &first["failure"]), (&json!(12), &Value::Null));
     assert_eq!(first["refused"][1]["field"], "spec.amount");
     assert_eq!(first["untried"], json!([{ "name": "old-4", "why": "no answer within 4 s" }]));
-    assert_eq!(value["checked"][2]["trouble"], "the API server refuses it (403)");
+    assert_eq!(value["checked"][2]["failure"], "the API server refuses it (403)");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a commitment wants.
+//! The amount of a commitment, formatted.
 
 use berth_core::commitment::{ResourceType, Spec};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::commands::amounts::Amounts;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Claim {
     pub(super) resource: &'static str,
-    /// Of the two only the one that it is about.
+    /// Only the amount of its resource is set.
     pub(super) amount: Amounts,
     pub(super) group: String,
     pub(super) zone: String,
@@ -24,13 +24,12 @@ pub(super) fn claim(spec: &Spec) -> Claim {
     Claim { resource, amount, group: spec.group.to_string(), zone: spec.zone.to_string() }
 }
 
-/// For a sentence.
 pub(super) fn amount(spec: &Spec) -> String {
-    claim(spec).words()
+    claim(spec).describe()
 }
 
 impl Claim {
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let amount = match self.resource {
             "memory" => format!("{} of memory", self.amount.memory()),
             _ => format!("{} cores", self.amount.cpu()),

@@ -1,26 +1,24 @@
-//! The account of a commitment: a value made of facts alone. Its members are those of the JSON form and do not change
-//! their names (docs/commands.md).
+//! The report about a commitment, a function of facts. `docs/commands.md` promises the names of its JSON members.
 
 use berth_crds::conditions::ready;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::claim::{Claim, claim};
-use super::facts::Facts;
-use super::{course, steps};
+use super::facts::ExplainedCommitment;
+use super::{steps, verdict};
 use crate::commands::amounts::Amounts;
-use crate::commands::looking::Missing;
-use crate::commands::next::Next;
-use crate::commands::reasons::Told;
+use crate::commands::cluster_snapshot::UnreadableCluster;
+use crate::commands::next_step::NextStep;
+use crate::commands::reasons::ExplainedCondition;
 use crate::commands::slot_facts::{SlotFacts, Waiting};
 use crate::commands::vms::VmRow;
 
-/// Everything that is told of a commitment.
+/// The output for a commitment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Account {
-    /// Clusters that could not be read.
-    pub(super) missing: Vec<Missing>,
+pub(super) struct CommitmentReport {
+    pub(super) missing: Vec<UnreadableCluster>,
     pub(super) now: Timestamp,
     pub(super) commitment: String,
     pub(super) cluster: String,
@@ -39,14 +37,13 @@ pub(super) struct Account {
     pub(super) accepted_at: Option<Timestamp>,
     /// VMs that the usage reconciler has assigned to it.
     pub(super) assigned_vms: usize,
-    pub(super) ready: Option<Told>,
-    /// The conditions Frozen and Braked, while they hold.
-    pub(super) marks: Vec<Told>,
-    /// Why, in plain words.
+    pub(super) ready: Option<ExplainedCondition>,
+    /// The conditions Paused and `DisruptionLimited`, while they hold.
+    pub(super) extra_conditions: Vec<ExplainedCondition>,
     pub(super) why: String,
     pub(super) slots_in_force: usize,
     pub(super) slots: Vec<Row>,
-    pub(super) next: Vec<Next>,
+    pub(super) next: Vec<NextStep>,
 }
 
 /// A slot.
@@ -59,24 +56,21 @@ pub(super) struct Row {
     pub(super) size: Amounts,
     pub(super) target_host: Option<String>,
     pub(super) status_host: Option<String>,
-    /// The VMs that are expected in it.
     pub(super) vms: Vec<VmRow>,
     pub(super) in_force: bool,
-    /// Where it stands, in a few words.
     pub(super) state: String,
-    /// Why nothing fits, in numbers.
     pub(super) waiting: Option<Waiting>,
 }
 
-pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
-    let (outlook, object) = (&facts.outlook, &*facts.outlook.object);
-    let (spec, status) = (&outlook.facts.spec, object.status.as_ref());
+pub(super) fn report(facts: &ExplainedCommitment, missing: &[UnreadableCluster]) -> CommitmentReport {
+    let (dry_run, object) = (&facts.dry_run, &*facts.dry_run.object);
+    let (spec, status) = (&dry_run.facts.spec, object.status.as_ref());
     let condition = status.and_then(|status| ready(&status.conditions));
-    Account {
+    CommitmentReport {
         missing: missing.to_vec(),
         now: facts.now,
-        commitment: outlook.facts.name.clone(),
-        cluster: outlook.facts.cluster.to_string(),
+        commitment: dry_run.facts.name.clone(),
+        cluster: dry_run.facts.cluster.to_string(),
         uuid: spec.uuid.to_string(),
         project: spec.project.to_string(),
         domain: spec.domain.to_string(),
@@ -84,15 +78,17 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
         start: spec.start,
         end: spec.end,
         allow_rejection: spec.allow_rejection,
-        rejection_is_over: spec.allow_rejection && !outlook.facts.may_reject(),
+        rejection_is_over: spec.allow_rejection && !dry_run.facts.may_reject(),
         being_deleted_since: object.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         wanted: claim(spec),
-        accepted: outlook.facts.accepted.as_ref().map(claim),
+        accepted: dry_run.facts.accepted.as_ref().map(claim),
         accepted_at: status.and_then(|status| Some(status.accepted_at.as_ref()?.0)),
         assigned_vms: status.map_or(0, |status| status.assigned_instances.len()),
-        ready: condition.map(|condition| Told::of_commitment(condition, outlook.facts.generation)),
-        marks: status.map(|status| Told::marks(&status.conditions)).unwrap_or_default(),
-        why: course::words(facts),
+        ready: condition.map(|condition| ExplainedCondition::of_commitment(condition, dry_run.facts.generation)),
+        extra_conditions: status
+            .map(|status| ExplainedCondition::extra_conditions(&status.conditions))
+            .unwrap_or_default(),
+        why: verdict::describe_verdict(facts),
         slots_in_force: facts.in_force(),
         slots: facts.slots.iter().map(row).collect(),
         next: steps::steps(facts),
@@ -100,7 +96,7 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
 }
 
 fn row(one: &SlotFacts) -> Row {
-    let slot = &one.outlook.facts.slot;
+    let slot = &one.dry_run.facts.slot;
     Row {
         name: one.key.name.to_string(),
         cluster: one.key.cluster.to_string(),

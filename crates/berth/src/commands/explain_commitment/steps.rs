@@ -1,137 +1,144 @@
-//! What happens next to a commitment: what the controller would do, what it waits for, and when it looks again.
+//! The next steps of a commitment: what the controller would change, what it waits for, and when it reconciles again.
 
 use std::time::Duration;
 
-use berth_committed_resource::{Course, Finalizer, Plan};
+use berth_committed_resource::{CommitmentPlan, Finalizer, Verdict};
 use berth_core::HostName;
-use berth_core::planner::{NewSlot, Why};
+use berth_core::planner::{NewSlot, ReleaseReason};
 use berth_crds::conditions::commitment::{INSUFFICIENT_CAPACITY, INSUFFICIENT_CORES};
 
-use super::facts::Facts;
+use super::facts::ExplainedCommitment;
 use crate::commands::amounts::Amounts;
-use crate::commands::next::Next;
-use crate::commands::slot_facts::{CONFIRMED, SlotFacts, braked};
+use crate::commands::next_step::NextStep;
+use crate::commands::slot_facts::{CONFIRMED, SlotFacts, wait_for_confirmation};
 
-/// In the order in which it matters.
-pub(super) fn steps(facts: &Facts) -> Vec<Next> {
+pub(super) fn steps(facts: &ExplainedCommitment) -> Vec<NextStep> {
     let mut all = Vec::new();
-    if !facts.outlook.refused {
-        let todo = to_do(&facts.outlook.decided.plan, &facts.outlook.decided.hosts);
+    if !facts.dry_run.refused {
+        let todo = to_do(&facts.dry_run.decided.plan, &facts.dry_run.decided.hosts);
         all.extend(
-            todo.into_iter().map(|next| braked(next, facts.outlook.object.status.as_ref().map(|s| &s.conditions[..]))),
+            todo.into_iter().map(|next| {
+                wait_for_confirmation(next, facts.dry_run.object.status.as_ref().map(|s| &s.conditions[..]))
+            }),
         );
     }
-    all.extend(says(facts));
-    all.extend(facts.slots.iter().flat_map(of_slot));
-    all.extend(by_people(facts));
-    all.push(look(facts));
+    all.extend(next_ready_condition(facts));
+    all.extend(facts.slots.iter().flat_map(list_slot_steps));
+    all.extend(wait_for_user(facts));
+    all.push(next_reconciliation(facts));
     all.extend(end(facts));
     all
 }
 
-fn to_do(plan: &Plan, hosts: &[Option<HostName>]) -> Vec<Next> {
+fn to_do(plan: &CommitmentPlan, hosts: &[Option<HostName>]) -> Vec<NextStep> {
     let mut all = Vec::new();
     if plan.finalizer == Finalizer::Add {
-        all.push("it gets its finalizer, so that its slots go before it does".to_owned());
+        all.push("it gets its finalizer, which releases its slots before it is deleted".to_owned());
     }
-    let whys =
-        plan.slots.release.iter().map(|release| format!("slot {} is deleted: {}", release.name, why(release.why)));
+    let whys = plan
+        .slots
+        .release
+        .iter()
+        .map(|release| format!("slot {} is deleted: {}", release.name, describe_release(release.why)));
     all.extend(whys);
-    all.extend(plan.leave.iter().map(|leave| format!("slot {} is given up", leave.name)));
+    all.extend(plan.leave.iter().map(|leave| format!("slot {} is released", leave.name)));
     all.extend(
         plan.slots
             .update
             .iter()
-            .map(|update| format!("slot {} is written, with {}", update.name, Amounts::from(update.size).words())),
+            .map(|update| format!("slot {} is written, with {}", update.name, Amounts::from(update.size).format())),
     );
     all.extend(plan.slots.create.iter().zip(hosts).map(|(new, host)| created(new, host.as_ref())));
     if plan.finalizer == Finalizer::Remove {
-        all.push("Berth takes its finalizer away".to_owned());
+        all.push("Berth removes its finalizer".to_owned());
     }
-    all.into_iter().map(Next::soon).collect()
+    all.into_iter().map(NextStep::at_next_reconciliation).collect()
 }
 
 fn created(new: &NewSlot, host: Option<&HostName>) -> String {
-    let size = Amounts::from(new.size).words();
+    let size = Amounts::from(new.size).format();
     let place = host.map_or("without a host".to_owned(), |host| format!("on {host}"));
     format!("slot {} of {size} is created {place}", new.name)
 }
 
-fn why(why: Why) -> &'static str {
+fn describe_release(why: ReleaseReason) -> &'static str {
     match why {
-        Why::OtherIdentity => "its project, flavor group or zone is not that of the commitment any more",
-        Why::LostFlavor => "its flavor has left the flavor group, and it has no host",
-        Why::NoMemory => "it holds no memory",
-        Why::TooFewCores => "it has too few cores, and its host has no room for more",
-        Why::Surplus => "the commitment has become smaller",
+        ReleaseReason::OtherIdentity => "its project, flavor group or zone is no longer that of the commitment",
+        ReleaseReason::LostFlavor => "its flavor is no longer in the flavor group, and it has no host",
+        ReleaseReason::NoMemory => "it holds no memory",
+        ReleaseReason::TooFewCores => "it has too few cores, and its host has no capacity for more",
+        ReleaseReason::Surplus => "the commitment was reduced",
     }
 }
 
-/// What would be said differs from what is said.
-fn says(facts: &Facts) -> Option<Next> {
-    let says = facts.outlook.report.says.as_ref().filter(|_| facts.outlook.is_news)?;
-    // What comes of a plan is only known when it has been carried out.
-    let known = facts.outlook.refused || facts.outlook.decided.plan.is_empty();
-    known.then(|| Next::soon(format!("the condition says {}: {}", says.reason.as_str(), says.text())))
+/// The condition that the next reconciliation would write differs from the present one.
+fn next_ready_condition(facts: &ExplainedCommitment) -> Option<NextStep> {
+    let ready = facts.dry_run.report.ready.as_ref().filter(|_| facts.dry_run.is_change)?;
+    // The result of a plan is only known after its apply.
+    let known = facts.dry_run.refused || facts.dry_run.decided.plan.is_empty();
+    known.then(|| {
+        NextStep::at_next_reconciliation(format!("the condition says {}: {}", ready.reason.as_str(), ready.text()))
+    })
 }
 
-/// Timed looks of its slots would say nothing about it.
-fn of_slot(slot: &SlotFacts) -> Vec<Next> {
+/// Periodic reconciliations of its slots would add no information.
+fn list_slot_steps(slot: &SlotFacts) -> Vec<NextStep> {
     let telling = slot.next().into_iter().filter(|next| next.within_seconds.is_none());
-    telling.map(|next| Next { what: format!("{}: {}", slot.key.name, next.what), ..next }).collect()
+    telling.map(|next| NextStep { what: format!("{}: {}", slot.key.name, next.what), ..next }).collect()
 }
 
-/// What somebody has to change.
-fn by_people(facts: &Facts) -> Option<Next> {
-    let accepted = facts.outlook.facts.accepted.is_some();
-    match &facts.outlook.decided.plan.course {
-        Course::RolledBack => Some(Next::once(change(facts), "it is tried anew as a whole")),
-        Course::Reserve if facts.outlook.refused => {
+fn wait_for_user(facts: &ExplainedCommitment) -> Option<NextStep> {
+    let accepted = facts.dry_run.facts.accepted.is_some();
+    match &facts.dry_run.decided.plan.verdict {
+        Verdict::RolledBack => Some(NextStep::once(change(facts), "it is placed again as a whole")),
+        Verdict::Reserve if facts.dry_run.refused => {
             let then = if accepted { "it keeps what was accepted before" } else { "it holds nothing" };
-            Some(Next::once(change(facts), format!("it is tried anew as a whole; until then {then}")))
+            Some(NextStep::once(change(facts), format!("it is placed again as a whole; until then {then}")))
         }
-        Course::Refused { retry: false, .. } => Some(Next::once("its spec is corrected", "it is tried anew")),
-        Course::Frozen(_) => Some(Next::once("it is set free", "everything that waits is done")),
-        Course::Braked(_) => Some(Next::once(CONFIRMED, "what it holds back is done")),
-        Course::Duplicate(_) => Some(Next::once("one of the two is deleted", "the other one is served")),
-        Course::WrongCluster(_) => Some(Next::once("it is deleted here", "its slots are given up")),
-        Course::Deleting if facts.slots.is_empty() && !facts.foreign_finalizers().is_empty() => {
+        Verdict::Refused { retry: false, .. } => {
+            Some(NextStep::once("its spec is corrected", "it is reconciled again"))
+        }
+        Verdict::Paused(_) => Some(NextStep::once("it is resumed", "everything that waits is applied")),
+        Verdict::DisruptionLimited(_) => Some(NextStep::once(CONFIRMED, "the plan is applied")),
+        Verdict::Duplicate(_) => Some(NextStep::once("one of the two is deleted", "the other one is served")),
+        Verdict::WrongCluster(_) => Some(NextStep::once("it is deleted here", "its slots are released")),
+        Verdict::Deleting if facts.slots.is_empty() && !facts.foreign_finalizers().is_empty() => {
             let finalizers = facts.foreign_finalizers().join(", ");
-            Some(Next::once(format!("others have taken away {finalizers}"), "it is gone"))
+            Some(NextStep::once(format!("other clients have removed {finalizers}"), "it is gone"))
         }
         _ => None,
     }
 }
 
-/// Which change lets a rejected commitment be tried again.
-fn change(facts: &Facts) -> String {
-    let said = facts.outlook.facts.ready.as_ref().map(|ready| ready.message.as_str()).unwrap_or_default();
-    if facts.outlook.refused || said.starts_with(INSUFFICIENT_CAPACITY) || said.starts_with(INSUFFICIENT_CORES) {
+/// The changes after which a rejected commitment is reconciled again.
+fn change(facts: &ExplainedCommitment) -> String {
+    let message = facts.dry_run.facts.ready.as_ref().map(|ready| ready.message.as_str()).unwrap_or_default();
+    if facts.dry_run.refused || message.starts_with(INSUFFICIENT_CAPACITY) || message.starts_with(INSUFFICIENT_CORES) {
         "its spec asks for less, for another zone or group, or has allowRejection: false".to_owned()
     } else {
-        "its spec is corrected as the condition says".to_owned()
+        "its spec is corrected as its condition requires".to_owned()
     }
 }
 
-fn look(facts: &Facts) -> Next {
-    let again = facts.outlook.report.again.filter(|again| Some(*again) != until_end(facts));
+fn next_reconciliation(facts: &ExplainedCommitment) -> NextStep {
+    let again = facts.dry_run.report.requeue_after.filter(|again| Some(*again) != time_until_end(facts));
     match again {
-        Some(again) => Next::within(again, "it is looked at again, and at once when something changes"),
-        None => Next::once("something changes", "it is looked at again"),
+        Some(again) => NextStep::within(again, "it is reconciled again, and at once after a change"),
+        None => NextStep::once("something changes", "it is reconciled again"),
     }
 }
 
 /// The wait that the controller takes for the end: a second more than the time that is left.
-fn until_end(facts: &Facts) -> Option<Duration> {
-    let left: Duration = facts.outlook.facts.spec.end?.duration_since(facts.now).try_into().ok()?;
+fn time_until_end(facts: &ExplainedCommitment) -> Option<Duration> {
+    let left: Duration = facts.dry_run.facts.spec.end?.duration_since(facts.now).try_into().ok()?;
     Some(left + Duration::from_secs(1))
 }
 
-fn end(facts: &Facts) -> Option<Next> {
-    let end = facts.outlook.facts.spec.end.filter(|end| *end > facts.now)?;
-    match facts.outlook.decided.plan.course {
-        Course::Over(_) | Course::Deleting => None,
-        Course::Frozen(_) => Some(Next::at(end, "it ends, and keeps its slots as long as it is frozen")),
-        _ => Some(Next::at(end, "it ends, and all of its slots are given up")),
+fn end(facts: &ExplainedCommitment) -> Option<NextStep> {
+    let end = facts.dry_run.facts.spec.end.filter(|end| *end > facts.now)?;
+    match facts.dry_run.decided.plan.verdict {
+        Verdict::Over(_) | Verdict::Deleting => None,
+        Verdict::Paused(_) => Some(NextStep::at(end, "it ends, and keeps its slots as long as it is paused")),
+        _ => Some(NextStep::at(end, "it ends, and all of its slots are released")),
     }
 }

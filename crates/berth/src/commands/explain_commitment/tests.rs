@@ -2,39 +2,38 @@ use berth_crds::{
     CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, labels, names,
     testing,
 };
-use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, patient, rejectable};
+use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, rejectable, waiting_commitment};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::report::Account;
+use super::report::CommitmentReport;
 use super::{explain, text};
 use crate::commands::scene::{Scene, UUID};
 
 const END: &str = "2026-03-11T13:00:00Z";
 
-async fn told(scene: &Scene) -> Account {
-    let account = explain(&scene.look().await, UUID, scene.clock.clone()).await.unwrap();
+async fn reported(scene: &Scene) -> CommitmentReport {
+    let account = explain(&scene.snapshot().await, UUID, scene.clock.clone()).await.unwrap();
     assert_eq!(scene.home.take_log(), [""; 0], "nothing is written");
     account
 }
 
 async fn screen(scene: &Scene) -> String {
-    text(&told(scene).await)
+    text(&reported(scene).await)
 }
 
-/// Accepted on a host that it fills.
 async fn accepted(count: u64) -> Scene {
     let scene = Scene::new(&[("node1", count)]);
-    scene.commit(&patient(UUID, count)).await;
+    scene.commit(&waiting_commitment(UUID, count)).await;
     scene
 }
 
-/// One slot that does not fit, because another commitment came first; there is much room in another zone.
+/// A slot that does not fit, because another commitment came first; another zone has much capacity.
 async fn waiting() -> Scene {
     let scene = Scene::new(&[("node1", 1)]);
     scene.home.create(&in_zone(host("node2", 9), OTHER_ZONE)).unwrap();
-    scene.commit(&patient("early-1", 2)).await;
-    scene.commit(&patient(UUID, 1)).await;
+    scene.commit(&waiting_commitment("early-1", 2)).await;
+    scene.commit(&waiting_commitment(UUID, 1)).await;
     scene
 }
 
@@ -44,7 +43,6 @@ fn cores(amount: &str) -> CommittedResource {
     commitment
 }
 
-/// What the group has in the zone.
 fn capacity(cores: Option<&str>) -> FlavorGroupCapacity {
     let (flavor_group, availability_zone) = (testing::GROUP.to_owned(), testing::ZONE.to_owned());
     let mut object = FlavorGroupCapacity::new("mem-v4", FlavorGroupCapacitySpec { flavor_group, availability_zone });
@@ -56,7 +54,7 @@ fn capacity(cores: Option<&str>) -> FlavorGroupCapacity {
 #[tokio::test(start_paused = true)]
 async fn an_accepted_commitment_with_vms_and_an_end() {
     let scene = Scene::new(&[("node1", 2)]);
-    let mut commitment = patient(UUID, 2);
+    let mut commitment = waiting_commitment(UUID, 2);
     commitment.spec.end_time = serde_json::from_value(json!(END)).unwrap();
     scene.commit(&commitment).await;
     scene.expect_vm(0, "vm-1");
@@ -65,19 +63,19 @@ async fn an_accepted_commitment_with_vms_and_an_end() {
     scene.expect_vm(1, "vm-2");
     assert_snapshot!(screen(&scene).await, @r"
     Commitment commitment-story-1 in zone eu-test-1a, cluster home
-      UUID      story-1
-      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
-      State     confirmed, ends at 2026-03-11T13:00:00Z (in 10d 0h)
-      Wanted    960 GiB of memory of mem_v4 in eu-test-1a
-      Accepted  the same, at 2026-03-01T12:00:00Z (1m 0s ago)
-      No room   it is tried again for ever
+      UUID         story-1
+      Project      5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State        confirmed, ends at 2026-03-11T13:00:00Z (in 10d 0h)
+      Wanted       960 GiB of memory of mem_v4 in eu-test-1a
+      Accepted     the same, at 2026-03-01T12:00:00Z (1m 0s ago)
+      No capacity  it is retried
 
     READY: Accepted, since 2026-03-01T12:00:00Z (1m 0s ago)
       commitment successfully reserved
-      What is wanted is held for the customer.
+      All of its capacity is reserved.
 
     Why
-      All of its 2 slots are in force, which is everything that it wants.
+      All of its 2 slots are in force, as desired.
 
     Slots: 2 of 2 in force (VMS: how many are expected in it)
       NAME                  SIZE               FLAVOR           HOST   VMS  STATE
@@ -87,43 +85,43 @@ async fn an_accepted_commitment_with_vms_and_an_end() {
     VMs that are expected in its slots
       VM    SLOT                  SIZE               WHERE
       vm-1  commitment-story-1-0  240 GiB, 15 cores  is here
-      vm-2  commitment-story-1-1  240 GiB, 15 cores  not seen yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)
+      vm-2  commitment-story-1-1  240 GiB, 15 cores  not observed yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)
 
     What happens next
-      once something changes               it is looked at again
-      at 2026-03-11T13:00:00Z (in 10d 0h)  it ends, and all of its slots are given up
+      once something changes               it is reconciled again
+      at 2026-03-11T13:00:00Z (in 10d 0h)  it ends, and all of its slots are released
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_waits_for_room_behind_another_one() {
+async fn one_that_waits_for_capacity_behind_another_one() {
     assert_snapshot!(screen(&waiting().await).await, @r"
     Commitment commitment-story-1 in zone eu-test-1a, cluster home
-      UUID      story-1
-      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
-      State     confirmed, without an end
-      Wanted    480 GiB of memory of mem_v4 in eu-test-1a
-      Accepted  nothing
-      No room   it is tried again for ever
+      UUID         story-1
+      Project      5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State        confirmed, without an end
+      Wanted       480 GiB of memory of mem_v4 in eu-test-1a
+      Accepted     nothing
+      No capacity  it is retried
 
     NOT READY: Reserving, since 2026-03-01T12:01:00Z (1m 0s ago)
       insufficient capacity: 0/1 reservation slots could be placed: 2 hosts; zone 1, capacity 1
-      It is under way, or something is missing; it is tried again by itself.
+      It is being placed, or waits; it is reconciled again automatically.
 
     Why
-      Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.
+      Its only slot is not in force: there is no free capacity for it. Candidates: 2 hosts; zone 1, capacity 1.
 
     Slots: 0 of 1 in force (VMS: how many are expected in it)
       NAME                  SIZE               FLAVOR           HOST  VMS  STATE
       commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  -     0    no host: 2 hosts; zone 1, capacity 1; number 2 of 2 that wait
 
     What happens next
-      once room is freed  commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; before it: 1 slot of commitment-early-1
-      within 2m 0s        it is looked at again, and at once when something changes
+      once capacity becomes free  commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; earlier: 1 slot of commitment-early-1
+      within 2m 0s                it is reconciled again, and at once after a change
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
@@ -135,42 +133,42 @@ async fn one_that_was_rejected_when_it_grew() {
     scene.operate().await;
     assert_snapshot!(screen(&scene).await, @r"
     Commitment commitment-story-1 in zone eu-test-1a, cluster home
-      UUID      story-1
-      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
-      State     confirmed, without an end
-      Wanted    1440 GiB of memory of mem_v4 in eu-test-1a
-      Accepted  480 GiB of memory of mem_v4 in eu-test-1a, at 2026-03-01T12:00:00Z (1m 0s ago)
-      No room   it is rejected
+      UUID         story-1
+      Project      5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State        confirmed, without an end
+      Wanted       1440 GiB of memory of mem_v4 in eu-test-1a
+      Accepted     480 GiB of memory of mem_v4 in eu-test-1a, at 2026-03-01T12:00:00Z (1m 0s ago)
+      No capacity  it is rejected
 
     NOT READY: Rejected, since 2026-03-01T12:01:00Z (now)
       insufficient capacity: 2/3 reservation slots could be placed: 1 host; capacity 1
-      This spec was refused for good. What was accepted before stays; another spec is tried anew.
+      This spec was refused and is not retried. The accepted spec stays in force; a new spec is reconciled.
 
     Why
-      Its present spec was rejected, and is not tried again. Its slots follow what was accepted before: 480 GiB of memory of mem_v4 in eu-test-1a.
+      Its present spec was rejected and is not retried. Its slots follow the accepted spec: 480 GiB of memory of mem_v4 in eu-test-1a.
 
     Slots: 1 of 1 in force (VMS: how many are expected in it)
       NAME                  SIZE               FLAVOR           HOST   VMS  STATE
       commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  node1  0    in force
 
     What happens next
-      once its spec asks for less, for another zone or group, or has allowRejection: false  it is tried anew as a whole
-      once something changes                                                                it is looked at again
+      once its spec asks for less, for another zone or group, or has allowRejection: false  it is placed again as a whole
+      once something changes                                                                it is reconciled again
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
-/// The sentence is not there; then one thing changes, and it is.
+/// The sentence is missing; after one change it is there.
 async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
     scene.changes(screen, change, sentence).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn room_comes_and_goes_to_whoever_is_first() {
-    let comes = |room| move |scene: &Scene| drop(scene.home.create(&host("node3", room)).unwrap());
+async fn freed_capacity_goes_to_the_oldest_commitment() {
+    let comes = |free| move |scene: &Scene| drop(scene.home.create(&host("node3", free)).unwrap());
     changes(waiting().await, comes(1), "no host: 3 hosts; zone 1, capacity 2; number 1 of 1 that wait").await;
-    changes(waiting().await, comes(2), "no host yet, node3 has room").await;
+    changes(waiting().await, comes(2), "no host yet, node3 is feasible").await;
     changes(waiting().await, comes(2), "commitment-story-1-0: it gets node3, unless that is taken by then").await;
 }
 
@@ -190,76 +188,80 @@ async fn what_is_wanted_changes() {
     changes(accepted(1).await, wants(more.clone()), cannot).await;
     let all = json!({ "amount": seeds::slots(2), "allowRejection": true });
     let refused =
-        "There is room for 1 of its 2 slots, and it may be rejected: nothing of it is done. Looked at: 1 host";
+        "There is capacity for 1 of its 2 slots, and it may be rejected: nothing is changed. Candidates: 1 host";
     changes(accepted(1).await, wants(all.clone()), refused).await;
     let again = "once its spec asks for less, for another zone or group, or has allowRejection: false";
     changes(accepted(1).await, wants(all), again).await;
     let less = json!({ "amount": seeds::slots(1) });
-    changes(accepted(2).await, wants(less), "is deleted: the commitment has become smaller").await;
+    changes(accepted(2).await, wants(less), "is deleted: the commitment was reduced").await;
     let may = json!({ "allowRejection": true });
-    changes(accepted(1).await, wants(may.clone()), "tried again for ever, since as much was accepted before").await;
-    changes(waiting().await, wants(may), "No room   it is rejected").await;
+    changes(accepted(1).await, wants(may.clone()), "retried, because as much was accepted before").await;
+    changes(waiting().await, wants(may), "No capacity  it is rejected").await;
     let zone = json!({ "availabilityZone": OTHER_ZONE });
-    changes(accepted(1).await, wants(zone), "its project, flavor group or zone is not that of the commitment any more")
+    changes(accepted(1).await, wants(zone), "its project, flavor group or zone is no longer that of the commitment")
         .await;
-    changes(accepted(1).await, wants(json!({ "state": "planned" })), "It begins later").await;
-    changes(accepted(1).await, wants(json!({ "state": "superseded" })), "It was replaced by other commitments; the")
-        .await;
+    changes(accepted(1).await, wants(json!({ "state": "planned" })), "It starts later").await;
+    let replaced = "It was replaced by other commitments; its remaining slot is released.";
+    changes(accepted(1).await, wants(json!({ "state": "superseded" })), replaced).await;
     let past = json!({ "endTime": "2026-03-01T11:00:00Z" });
-    changes(accepted(1).await, wants(past), "It ended at 2026-03-01T11:00:00Z; the slot that is left is given up.")
-        .await;
+    changes(accepted(1).await, wants(past), "It ended at 2026-03-01T11:00:00Z; its remaining slot is released.").await;
     changes(accepted(1).await, wants(json!({ "endTime": END })), &format!("at {END} (in 10d 0h)")).await;
     let group = json!({ "flavorGroupName": "mem_v5" });
     changes(accepted(1).await, wants(group), "It cannot have slots as it is: flavor group not found: mem_v5").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_frozen_says_why_and_how_to_go_on() {
-    let frozen = |scene: &Scene| {
-        scene.edit(&json!({ "metadata": { "annotations": { labels::FREEZE: "moving" } }, "spec": { "endTime": END } }));
+async fn what_is_paused_reports_why_and_how_to_go_on() {
+    let paused = |scene: &Scene| {
+        scene.edit(&json!({ "metadata": { "annotations": { labels::PAUSED: "moving" } }, "spec": { "endTime": END } }));
     };
-    let again = "kubectl annotate committedresource commitment-story-1 reservations.cortex.cloud/freeze-";
-    changes(accepted(1).await, frozen, again).await;
-    changes(accepted(1).await, frozen, "it ends, and keeps its slots as long as it is frozen").await;
-    changes(waiting().await, frozen, "once it is set free").await;
+    let again = "kubectl annotate committedresource commitment-story-1 reservations.cortex.cloud/paused-";
+    changes(accepted(1).await, paused, again).await;
+    changes(accepted(1).await, paused, "it ends, and keeps its slots as long as it is paused").await;
+    changes(waiting().await, paused, "once it is resumed").await;
     let mut scene = accepted(1).await;
-    frozen(&scene);
+    paused(&scene);
     scene.operate().await;
-    assert!(screen(&scene).await.contains("FROZEN: nothing is done about it, since 2026-03-01T12:01:00Z (now)"));
-    scene.edit(&json!({ "metadata": { "annotations": { labels::FREEZE: Value::Null } } }));
-    assert!(!screen(&scene).await.contains("once it is set free"));
-    scene.configuration.freeze.zones.insert(testing::ZONE.to_owned());
-    let account = told(&scene).await;
-    assert!(account.why.contains("freeze.zones with eu-test-1a; to go on, remove it there"), "{account:#?}");
-    assert!(account.slots[0].state.starts_with("frozen: "), "{account:#?}");
+    assert!(screen(&scene).await.contains("PAUSED: it is not reconciled, since 2026-03-01T12:01:00Z (now)"));
+    scene.edit(&json!({ "metadata": { "annotations": { labels::PAUSED: Value::Null } } }));
+    assert!(!screen(&scene).await.contains("once it is resumed"));
+    scene.configuration.pause.zones.insert(testing::ZONE.to_owned());
+    let account = reported(&scene).await;
+    assert!(account.why.contains("pause.zones with eu-test-1a; to resume, remove it there"), "{account:#?}");
+    assert!(account.slots[0].state.starts_with("paused: "), "{account:#?}");
 }
 
-/// The operator has said so.
-fn brake(scene: &Scene) {
-    let mark = json!({ "type": "Braked", "status": "True", "reason": "SlotsOfWrongShape", "message": "30 slots",
+fn disruption_limit(scene: &Scene) {
+    let condition = json!({ "type": "DisruptionLimited", "status": "True", "reason": "SlotsOfWrongShape", "message": "30 slots",
                        "lastTransitionTime": "2026-03-01T12:00:00Z" });
     let object = scene.home.get::<CommittedResource>(&names::commitment(UUID)).unwrap();
     let mut all = serde_json::to_value(object.status.unwrap().conditions).unwrap();
-    all.as_array_mut().unwrap().push(mark);
+    all.as_array_mut().unwrap().push(condition);
     let patch = json!({ "status": { "conditions": all } });
     scene.home.edit_status::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_brake_holds_back_waits_for_a_confirmation() {
+async fn what_the_disruption_limit_holds_back_waits_for_a_confirmation() {
     let empty = |scene: &Scene| scene.old_slot(0, &json!({ "spec": { "resources": { "memory": "0" } } }));
     changes(accepted(1).await, empty, "slot commitment-story-1-0 is deleted: it holds no memory").await;
     changes(accepted(1).await, empty, "Its only slot is not in force yet.").await;
-    changes(accepted(1).await, brake, "BRAKED: too much would be deleted or moved at once").await;
+    changes(
+        accepted(1).await,
+        disruption_limit,
+        "DISRUPTION LIMITED: too many slots would be deleted or moved at once",
+    )
+    .await;
     let both = |scene: &Scene| {
         empty(scene);
-        brake(scene);
+        disruption_limit(scene);
     };
-    let waits = "once the cause is gone or somebody confirms  slot commitment-story-1-0 is deleted";
+    let waits = "once the cause is gone or a user confirms  slot commitment-story-1-0 is deleted";
     changes(accepted(1).await, both, waits).await;
     let mut strict = accepted(1).await;
-    strict.configuration.brake.slots = Some(0);
-    let stopped = "The brake holds it back: at least 1 of 1 slots of zone eu-test-1a would be moved or deleted";
+    strict.configuration.disruption_limit.slots = Some(0);
+    let stopped =
+        "The disruption limit holds it back: at least 1 of 1 slots of zone eu-test-1a would be moved or deleted";
     changes(strict, empty, stopped).await;
 }
 
@@ -278,7 +280,7 @@ async fn flavor_groups_are_renamed_or_gone() {
         scene.home.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
         scene.edit(&json!({ "spec": { "amount": seeds::slots(2) } }));
     };
-    changes(accepted(1).await, gone, "Something is missing that it needs, so nothing is done: flavor knowledge not")
+    changes(accepted(1).await, gone, "Data that it needs is missing, so nothing is changed: flavor knowledge not")
         .await;
 }
 
@@ -289,14 +291,19 @@ async fn deletion_waits_for_slots_then_for_others() {
         scene.hold::<CommittedResource>(&names::commitment(UUID));
         scene.home.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
     };
-    changes(accepted(1).await, held, "its slot has to go first, and others keep it: example.com/hold").await;
+    changes(
+        accepted(1).await,
+        held,
+        "its slot must be released first, and finalizers of other clients keep it: example.com/hold",
+    )
+    .await;
     let scene = accepted(1).await;
     scene.hold::<CommittedResource>(&name);
     scene.home.delete::<CommittedResource>(&name).unwrap();
     scene.operate().await;
     let text = screen(&scene).await;
-    assert!(text.contains("Berth is done, and others keep it: example.com/hold."), "{text}");
-    assert!(text.contains("once others have taken away example.com/hold"), "{text}");
+    assert!(text.contains("only finalizers of other clients keep it: example.com/hold."), "{text}");
+    assert!(text.contains("once other clients have removed example.com/hold"), "{text}");
     let slot_held = |scene: &Scene| {
         scene.hold::<Reservation>(&seeds::slot_name(UUID, 0));
         scene.home.delete::<Reservation>(&seeds::slot_name(UUID, 0)).unwrap();
@@ -308,7 +315,7 @@ async fn deletion_waits_for_slots_then_for_others() {
 async fn clusters_and_objects_that_cannot_be_read_are_waited_for() {
     let scene = async || {
         let scene = Scene::with_remote(&[("node1", 1)]);
-        scene.commit(&patient(UUID, 1)).await;
+        scene.commit(&waiting_commitment(UUID, 1)).await;
         scene
     };
     let away = |scene: &Scene| scene.remotes[0].1.go_away();
@@ -324,28 +331,28 @@ async fn clusters_and_objects_that_cannot_be_read_are_waited_for() {
     let elsewhere = |scene: &Scene| scene.edit(&json!({ "spec": { "availabilityZone": OTHER_ZONE } }));
     changes(scene().await, elsewhere, "Its zone eu-test-1b belongs to cluster eu-test-1b, and it is in cluster home")
         .await;
-    let broken = |scene: &Scene| {
+    let violations = |scene: &Scene| {
         scene.old_slot(0, &json!({ "spec": { "resources": 7 } }));
         scene.edit(&json!({ "spec": { "amount": seeds::slots(2) } }));
     };
     let unreadable = "Reservation commitment-story-1-0 cannot be read, correct or delete it";
-    changes(scene().await, broken, unreadable).await;
+    changes(scene().await, violations, unreadable).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_twin_is_served_in_its_place() {
     let scene = Scene::with_remote(&[("node1", 1)]);
-    scene.commit(&patient(UUID, 1)).await;
-    let mut twin = patient(UUID, 1);
-    twin.spec.availability_zone = OTHER_ZONE.to_owned();
-    scene.remotes[0].1.create(&twin).unwrap();
-    let look = scene.look().await;
-    let ambiguous = explain(&look, UUID, scene.clock.clone()).await.unwrap_err().to_string();
+    scene.commit(&waiting_commitment(UUID, 1)).await;
+    let mut duplicate = waiting_commitment(UUID, 1);
+    duplicate.spec.availability_zone = OTHER_ZONE.to_owned();
+    scene.remotes[0].1.create(&duplicate).unwrap();
+    let snapshot = scene.snapshot().await;
+    let ambiguous = explain(&snapshot, UUID, scene.clock.clone()).await.unwrap_err().to_string();
     let both = "eu-test-1b/commitment-story-1, home/commitment-story-1";
     assert_eq!(ambiguous, format!("commitment \"story-1\" means several objects; ask for one of them: {both}"));
-    let account = explain(&look, "home/commitment-story-1", scene.clock.clone()).await.unwrap();
-    let twins = "eu-test-1b/commitment-story-1 has the same spec.commitmentUUID and is served in its place.";
-    assert!(account.cluster == "home" && account.why.starts_with(twins), "{account:#?}");
+    let account = explain(&snapshot, "home/commitment-story-1", scene.clock.clone()).await.unwrap();
+    let duplicates = "eu-test-1b/commitment-story-1 has the same spec.commitmentUUID and is served in its place.";
+    assert!(account.cluster == "home" && account.why.starts_with(duplicates), "{account:#?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -363,9 +370,9 @@ async fn cores_are_accepted_by_what_is_left() {
     };
     let short = "It asks for 40 cores of the 30 that mem_v4 in eu-test-1a has, and 30 are left";
     changes(fresh().await, with(Some("30")), short).await;
-    let enough = "It asks for 40 cores of the 50 that mem_v4 in eu-test-1a has, and so many are left.";
+    let enough = "It asks for 40 cores of the 50 that mem_v4 in eu-test-1a has, and enough are left.";
     changes(fresh().await, with(Some("50")), enough).await;
-    let soon = "at the next look        the condition says Accepted: commitment successfully reserved";
+    let soon = "at the next reconciliation  the condition says Accepted: commitment successfully reserved";
     changes(fresh().await, with(Some("50")), soon).await;
 }
 
@@ -374,22 +381,21 @@ async fn unknown_and_unreadable_names_are_refused() {
     let scene = accepted(1).await;
     let path = berth_testkit::path_of::<CommittedResource>("");
     scene.home.edit_raw(&path, &names::commitment(UUID), &json!({ "spec": { "amount": {} } })).unwrap();
-    let look = scene.look().await;
+    let snapshot = scene.snapshot().await;
     for (name, text) in [
         ("story-1", "CommittedResource home/commitment-story-1 cannot be read, correct or delete it: "),
         ("commitment-story-2", "no commitment \"commitment-story-2\" is known; similar names: commitment-story-1"),
         ("eu-9/story-1", "no commitment \"eu-9/story-1\" is known"),
     ] {
-        let error = explain(&look, name, scene.clock.clone()).await.unwrap_err().to_string();
+        let error = explain(&snapshot, name, scene.clock.clone()).await.unwrap_err().to_string();
         assert!(error.starts_with(text), "{error}");
     }
 }
 
-/// These names are promised in docs/commands.md.
 #[tokio::test(start_paused = true)]
 #[expect(clippy::too_many_lines, reason = "a snapshot")]
 async fn the_members_of_the_json_form() {
-    let mut account = told(&waiting().await).await;
+    let mut account = reported(&waiting().await).await;
     account.next.truncate(1);
     assert_snapshot!(serde_json::to_string_pretty(&account).unwrap(), @r#"
     {
@@ -424,10 +430,10 @@ async fn the_members_of_the_json_form() {
         "message": "insufficient capacity: 0/1 reservation slots could be placed: 2 hosts; zone 1, capacity 1",
         "since": "2026-03-01T12:01:00Z",
         "outdated": false,
-        "meaning": "It is under way, or something is missing; it is tried again by itself."
+        "meaning": "It is being placed, or waits; it is reconciled again automatically."
       },
-      "marks": [],
-      "why": "Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.",
+      "extraConditions": [],
+      "why": "Its only slot is not in force: there is no free capacity for it. Candidates: 2 hosts; zone 1, capacity 1.",
       "slotsInForce": 0,
       "slots": [
         {
@@ -459,7 +465,7 @@ async fn the_members_of_the_json_form() {
             ],
             "number": 2,
             "of": 2,
-            "before": [
+            "earlier": [
               {
                 "commitment": "commitment-early-1",
                 "slots": 1
@@ -470,10 +476,10 @@ async fn the_members_of_the_json_form() {
       ],
       "next": [
         {
-          "what": "commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; before it: 1 slot of commitment-early-1",
+          "what": "commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; earlier: 1 slot of commitment-early-1",
           "at": null,
           "withinSeconds": null,
-          "once": "room is freed"
+          "once": "capacity becomes free"
         }
       ]
     }

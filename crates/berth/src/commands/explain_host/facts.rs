@@ -1,5 +1,4 @@
-//! What is known of a host besides what the scheduler knows: what its object says of itself and what its reservations say
-//! of themselves.
+//! Gathers what the objects add to the host report of the scheduler: conditions of the host and of its reservations.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +11,29 @@ use berth_scheduler::HostReport;
 
 /// Everything about one host.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
+pub(super) struct ExplainedHost {
     pub(super) host: HostReport,
-    /// `status.capacity`: before overcommit.
     pub(super) physical: Amounts,
-    /// What each reservation says, where it says something.
-    pub(super) said: BTreeMap<SlotKey, String>,
+    /// The messages of the Ready conditions, if there are any.
+    pub(super) ready_messages: BTreeMap<SlotKey, String>,
 }
 
-impl Facts {
+impl ExplainedHost {
     pub(super) fn gather(host: HostReport, stores: &Stores) -> Self {
         let key = ObjectKey::new(host.host.cluster.clone(), host.host.name.as_str());
         let physical = stores.hypervisors.get(&key).map(|object| physical(&object)).unwrap_or_default();
-        let mut said = BTreeMap::new();
+        let mut message = BTreeMap::new();
         for held in &host.reservations {
             let slot = &held.reservation.key;
             let object = stores.reservations.get(&ObjectKey::new(slot.cluster.clone(), slot.name.as_str()));
-            said.extend(object.and_then(|object| condition(&object)).map(|text| (slot.clone(), text)));
+            message.extend(object.and_then(|object| condition(&object)).map(|text| (slot.clone(), text)));
         }
-        // What cannot be read says so, whatever it said before.
-        for malformed in stores.reservations.malformed() {
-            let slot = SlotKey::new(malformed.key.cluster, &*malformed.key.name);
-            said.insert(slot, format!("the object cannot be read: {}", malformed.error));
+        // An invalid reservation is shown as invalid, whatever its last valid condition was.
+        for invalid in stores.reservations.invalid_entries() {
+            let slot = SlotKey::new(invalid.key.cluster, &*invalid.key.name);
+            message.insert(slot, format!("the object cannot be read: {}", invalid.error));
         }
-        Self { host, physical, said }
+        Self { host, physical, ready_messages: message }
     }
 }
 

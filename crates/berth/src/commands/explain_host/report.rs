@@ -1,5 +1,4 @@
-//! The account of a host: a value made of facts alone. Its members are those of the JSON form and do not change their
-//! names (docs/commands.md).
+//! The report about a host, a function of facts. `docs/commands.md` promises the names of its JSON members.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +6,19 @@ use berth_cluster::FlavorGroupsError;
 use berth_core::host::{self, ConditionStatus, Host};
 use berth_core::reservation::{Reservation, ReservationKind};
 use berth_core::{HostName, Resources};
-use berth_scheduler::{Held, Hindrance};
+use berth_scheduler::{Held, OutOfService};
 use serde::Serialize;
 
-use super::facts::Facts;
-use super::fits::{GroupFit, Question};
+use super::facts::ExplainedHost;
+use super::feasibility::{GroupFeasibility, Question};
 use crate::commands::amounts::Amounts;
-use crate::commands::looking::Missing;
+use crate::commands::cluster_snapshot::UnreadableCluster;
 
-/// Everything that is told of a host.
+/// The output for a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Account {
-    /// Clusters that could not be read.
-    pub(super) missing: Vec<Missing>,
+pub(super) struct HostReportView {
+    pub(super) missing: Vec<UnreadableCluster>,
     pub(super) host: String,
     pub(super) cluster: String,
     pub(super) zone: String,
@@ -31,26 +29,23 @@ pub(super) struct Account {
     pub(super) out_of_service_because: Vec<String>,
     pub(super) conditions: BTreeMap<String, &'static str>,
     pub(super) traits: Vec<String>,
-    /// Empty means all.
     pub(super) allowed_projects: Vec<String>,
     /// The projects that its aggregates admit; empty means all.
     pub(super) tenants: Vec<String>,
-    /// A field with an amount that makes no sense, and what it holds.
-    pub(super) nonsense: Option<String>,
+    /// A field with an invalid amount, and its value.
+    pub(super) invalid_amount: Option<String>,
     pub(super) capacity: Amounts,
     pub(super) physical_capacity: Amounts,
     pub(super) vms: Vms,
-    /// What all reservations block together.
     pub(super) blocked: Amounts,
     pub(super) reservations: Vec<Row>,
-    /// Negative where it is over-booked.
     pub(super) free: Amounts,
     /// By how much it is over-booked, if it is.
     pub(super) overbooked: Option<Amounts>,
     /// The project whose slots were tried; empty means none in particular.
     pub(super) tried_project: String,
-    pub(super) fits: Vec<GroupFit>,
-    /// Why nothing can be said about what fits.
+    pub(super) fits: Vec<GroupFeasibility>,
+    /// Why it is unknown which flavors fit.
     pub(super) fits_unknown: Option<String>,
 }
 
@@ -79,8 +74,7 @@ pub(super) struct Row {
     /// Those of them that are on this host.
     pub(super) vms_confirmed: usize,
     pub(super) ready: bool,
-    /// What its condition says.
-    pub(super) said: Option<String>,
+    pub(super) ready_message: Option<String>,
     pub(super) target_host: Option<String>,
     pub(super) status_host: Option<String>,
     /// `to` or `from` with another host while it moves.
@@ -88,17 +82,17 @@ pub(super) struct Row {
 }
 
 pub(super) fn report(
-    facts: &Facts,
+    facts: &ExplainedHost,
     question: &Question<'_>,
-    fits: Result<Vec<GroupFit>, &FlavorGroupsError>,
-    missing: &[Missing],
-) -> Account {
+    fits: Result<Vec<GroupFeasibility>, &FlavorGroupsError>,
+    missing: &[UnreadableCluster],
+) -> HostReportView {
     let (report, host) = (&facts.host, &facts.host.host);
     let (fits, fits_unknown) = match fits {
-        Ok(fits) => (fits, host.nonsense.clone().or_else(|| unnamed(report.free))),
+        Ok(fits) => (fits, host.invalid_amount.clone().or_else(|| unnamed(report.free))),
         Err(why) => (Vec::new(), Some(why.to_string())),
     };
-    Account {
+    HostReportView {
         missing: missing.to_vec(),
         host: host.name.to_string(),
         cluster: host.cluster.to_string(),
@@ -107,18 +101,18 @@ pub(super) fn report(
         cpu_arch: host.capabilities.cpu_arch.clone(),
         in_service: report.hindrances.is_empty(),
         out_of_service_because: report.hindrances.iter().map(because).collect(),
-        conditions: host.conditions.iter().map(|(name, status)| (name.clone(), word(*status))).collect(),
+        conditions: host.conditions.iter().map(|(name, status)| (name.clone(), format_status(*status))).collect(),
         traits: host.traits.iter().cloned().collect(),
         allowed_projects: texts(&host.allowed_projects),
         tenants: texts(&report.tenants),
-        nonsense: host.nonsense.clone(),
+        invalid_amount: host.invalid_amount.clone(),
         capacity: host.capacity.into(),
         physical_capacity: facts.physical.into(),
         vms: vms(host),
         blocked: report.reservations.iter().map(|held| held.block.block).sum::<Resources>().into(),
         reservations: report.reservations.iter().map(|held| row(held, host, facts)).collect(),
         free: report.free.into(),
-        overbooked: report.free.overbooked().then(|| beyond(report.free)),
+        overbooked: report.free.overbooked().then(|| compute_excess(report.free)),
         tried_project: question.project.to_string(),
         fits,
         fits_unknown,
@@ -129,7 +123,7 @@ fn texts<'a, T: ToString + 'a>(all: impl IntoIterator<Item = &'a T>) -> Vec<Stri
     all.into_iter().map(ToString::to_string).collect()
 }
 
-fn word(status: ConditionStatus) -> &'static str {
+fn format_status(status: ConditionStatus) -> &'static str {
     match status {
         ConditionStatus::True => "True",
         ConditionStatus::False => "False",
@@ -137,15 +131,14 @@ fn word(status: ConditionStatus) -> &'static str {
     }
 }
 
-/// What a condition means for placing.
-fn because(hindrance: &Hindrance) -> String {
-    let meaning = match hindrance.condition {
+fn because(block_reason: &OutOfService) -> String {
+    let meaning = match block_reason.condition {
         "Ready" => "it is not ready",
         "Onboarding" => "it is still being set up",
         "HypervisorDisabled" => "it is switched off for new VMs",
         _ => "it is being taken down",
     };
-    format!("{} is {}: {meaning}", hindrance.condition, word(hindrance.status))
+    format!("{} is {}: {meaning}", block_reason.condition, format_status(block_reason.status))
 }
 
 fn unnamed(free: host::Amounts) -> Option<String> {
@@ -160,11 +153,11 @@ fn vms(host: &Host) -> Vms {
     Vms { count: host.instances.len(), running, used: host.allocation.into() }
 }
 
-fn beyond(free: host::Amounts) -> Amounts {
+fn compute_excess(free: host::Amounts) -> Amounts {
     (Resources::ZERO - free.or_zero()).at_least_zero().into()
 }
 
-fn row(held: &Held, host: &Host, facts: &Facts) -> Row {
+fn row(held: &Held, host: &Host, facts: &ExplainedHost) -> Row {
     let reservation = &held.reservation;
     let (expected, confirmed) = counts(reservation, host);
     let name = |host: &Option<HostName>| host.as_ref().map(ToString::to_string);
@@ -179,7 +172,7 @@ fn row(held: &Held, host: &Host, facts: &Facts) -> Row {
         vms_expected: expected,
         vms_confirmed: confirmed,
         ready: reservation.ready,
-        said: facts.said.get(&reservation.key).cloned(),
+        ready_message: facts.ready_messages.get(&reservation.key).cloned(),
         target_host: name(&reservation.target_host),
         status_host: name(&reservation.status_host),
         moving: moving(reservation, host),

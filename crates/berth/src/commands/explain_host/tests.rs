@@ -8,11 +8,11 @@ use berth_scheduler::{BuiltIn, PipelineChoice, Settings};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::facts::Facts;
-use super::fits::Question;
-use super::report::{Account, report};
+use super::facts::ExplainedHost;
+use super::feasibility::Question;
+use super::report::{HostReportView, report};
 use super::text;
-use crate::commands::looking::Missing;
+use crate::commands::cluster_snapshot::UnreadableCluster;
 
 fn gib(gib: u64, cpu: i64) -> Resources {
     Resources::new(Bytes::from_mib(gib * 1024), Cores::new(cpu))
@@ -64,18 +64,23 @@ fn groups() -> FlavorGroups {
     FlavorGroups::parse(&raw).unwrap().groups
 }
 
-fn account(host: Host, reservations: &[Reservation], said: &[(&str, &str)], missing: &[Missing]) -> Account {
+fn account(
+    host: Host,
+    reservations: &[Reservation],
+    message: &[(&str, &str)],
+    missing: &[UnreadableCluster],
+) -> HostReportView {
     let scheduler = BuiltIn::new(Settings::default(), Box::new(|_| {}));
     let name: HostName = host.name.clone();
     scheduler.host_changed(&name, Some(host));
     for reservation in reservations {
         scheduler.reservation_changed(&reservation.key, Some(reservation.clone()));
     }
-    let said = said.iter().map(|(name, text)| (SlotKey::new(ClusterName::home(), *name), (*text).to_owned()));
-    let facts = Facts {
+    let message = message.iter().map(|(name, text)| (SlotKey::new(ClusterName::home(), *name), (*text).to_owned()));
+    let facts = ExplainedHost {
         host: scheduler.host_report(&name).unwrap(),
         physical: Amounts::from(gib(1024, 60)),
-        said: said.collect(),
+        ready_messages: message.collect(),
     };
     let choice = PipelineChoice::default();
     let question = Question::about(&facts.host, None, &choice);
@@ -86,8 +91,8 @@ fn account(host: Host, reservations: &[Reservation], said: &[(&str, &str)], miss
 #[test]
 fn a_normal_host() {
     let moving = Reservation { status_host: Some("node2".into()), ready: false, ..slot("c-1", &[]) };
-    let said = [("c-1", "Migrating: moves from node2"), ("c-0", "ReservationActive")];
-    assert_snapshot!(text(&account(node(), &[slot("c-0", &["vm-1"]), moving], &said, &[])), @r"
+    let message = [("c-1", "Migrating: moves from node2"), ("c-0", "ReservationActive")];
+    assert_snapshot!(text(&account(node(), &[slot("c-0", &["vm-1"]), moving], &message, &[])), @r"
     Host node1 in zone az-a, cluster home, kvm
       In service: yes
       Conditions: Ready True
@@ -104,7 +109,7 @@ fn a_normal_host() {
       c-1   CommittedResource  p1       mem_v4  480 GiB, 30 cores  480 GiB, 30 cores  0/0  not ready, Migrating: moves from node2, moving from node2
       c-0   CommittedResource  p1       mem_v4  480 GiB, 30 cores  0, 0 cores         1/1  ready
 
-    What fits now, as slots of no project in particular
+    Feasible flavors, as slots of no particular project
       Group gp
         gp_c16_m64  64 GiB, 16 cores  3
       Group mem_v4
@@ -112,7 +117,7 @@ fn a_normal_host() {
         mem_c30_m480    480 GiB, 30 cores    2
         mem_hana        480 GiB, 30 cores    2  but refused by filter_has_requested_traits (traits)
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
@@ -128,7 +133,8 @@ fn a_host_that_is_over_booked_out_of_service_and_exclusive() {
         ..node()
     };
     let slots = ["c-0", "c-1", "c-2", "c-3"].map(|name| slot(name, &[]));
-    let missing = Missing { cluster: "r".to_owned(), zone: Some("az-b".to_owned()), why: "no answer".to_owned() };
+    let missing =
+        UnreadableCluster { cluster: "r".to_owned(), zone: Some("az-b".to_owned()), why: "no answer".to_owned() };
     assert_snapshot!(text(&account(host, &slots, &[], &[missing])), @r"
     PARTIAL: cluster r (zone az-b) is missing: no answer
     Host node1 in zone az-a, cluster home, kvm
@@ -142,7 +148,7 @@ fn a_host_that_is_over_booked_out_of_service_and_exclusive() {
       Used by VMs               480 GiB   30  VMs: 2, running: 1
       Blocked by reservations  1920 GiB  120  besides the VMs in them: 4
       Free                     -480 GiB  -30
-      OVER-BOOKED by 480 GiB of memory and 30 cores: what is on this host is more than fits, and nothing more is placed here
+      OVER-BOOKED by 480 GiB of memory and 30 cores: this host holds more than its capacity, and nothing more is placed here
 
     Reservations, the largest block first (VMS: how many are here of how many are expected)
       NAME  TYPE               PROJECT  GROUP   SIZE               BLOCKS             VMS  STATE
@@ -151,7 +157,7 @@ fn a_host_that_is_over_booked_out_of_service_and_exclusive() {
       c-2   CommittedResource  p1       mem_v4  480 GiB, 30 cores  480 GiB, 30 cores  0/0  ready
       c-3   CommittedResource  p1       mem_v4  480 GiB, 30 cores  480 GiB, 30 cores  0/0  ready
 
-    What fits now, as slots of project p9
+    Feasible flavors, as slots of project p9
       Group gp
         gp_c16_m64  64 GiB, 16 cores  0  lacks 544 GiB of memory and 46 cores
       Group mem_v4
@@ -159,7 +165,7 @@ fn a_host_that_is_over_booked_out_of_service_and_exclusive() {
         mem_c30_m480    480 GiB, 30 cores    0  lacks 960 GiB of memory and 60 cores
         mem_hana        480 GiB, 30 cores    0  lacks 960 GiB of memory and 60 cores
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
@@ -167,13 +173,13 @@ fn a_host_that_is_over_booked_out_of_service_and_exclusive() {
 fn a_host_whose_capacity_makes_no_sense() {
     let host = Host {
         capacity: Amounts { memory: None, cpu: Some(Cores::new(120)) },
-        nonsense: Some("status.effectiveCapacity.memory is \"-5Gi\"".to_owned()),
+        invalid_amount: Some("status.effectiveCapacity.memory is \"-5Gi\"".to_owned()),
         ..node()
     };
     assert_snapshot!(text(&account(host, &[], &[], &[])), @r#"
     Host node1 in zone az-a, cluster home, kvm
       In service: yes
-      NOT OFFERED: an amount makes no sense: status.effectiveCapacity.memory is "-5Gi"
+      NOT OFFERED: invalid amount: status.effectiveCapacity.memory is "-5Gi"
       Conditions: Ready True
       Traits: none
 
@@ -185,14 +191,14 @@ fn a_host_whose_capacity_makes_no_sense() {
 
     No reservation blocks anything here.
 
-    What fits cannot be said: status.effectiveCapacity.memory is "-5Gi"
+    Feasible flavors are unknown: status.effectiveCapacity.memory is "-5Gi"
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     "#);
 }
 
 #[test]
-fn a_host_that_is_switched_off_refuses_what_has_room() {
+fn a_host_that_is_switched_off_refuses_what_has_capacity() {
     let conditions = BTreeMap::from([("Terminating".to_owned(), ConditionStatus::Unknown)]);
     let account = account(Host { conditions, ..node() }, &[], &[], &[]);
     assert!(!account.in_service);
@@ -202,7 +208,6 @@ fn a_host_that_is_switched_off_refuses_what_has_room() {
     assert_eq!(refused, [(Some(0), None), (Some(3), status), (Some(3), status)]);
 }
 
-/// These names are promised in docs/commands.md.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a snapshot")]
 fn the_members_of_the_json_form() {
@@ -223,7 +228,7 @@ fn the_members_of_the_json_form() {
       "traits": [],
       "allowedProjects": [],
       "tenants": [],
-      "nonsense": null,
+      "invalidAmount": null,
       "capacity": {
         "memory": 2061584302080,
         "cpu": 120
@@ -262,7 +267,7 @@ fn the_members_of_the_json_form() {
           "vmsExpected": 1,
           "vmsConfirmed": 1,
           "ready": true,
-          "said": null,
+          "readyMessage": null,
           "targetHost": "node1",
           "statusHost": "node1",
           "moving": null

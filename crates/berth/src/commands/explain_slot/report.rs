@@ -1,25 +1,23 @@
-//! The account of a slot: a value made of facts alone. Its members are those of the JSON form and do not change their names
-//! (docs/commands.md).
+//! The report about a slot, a function of facts. `docs/commands.md` promises the names of its JSON members.
 
 use berth_core::HostName;
 use berth_crds::conditions::ready;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::facts::{Block, Facts};
+use super::facts::{Block, ExplainedSlot};
 use crate::commands::amounts::Amounts;
-use crate::commands::looking::Missing;
-use crate::commands::next::Next;
-use crate::commands::reasons::Told;
+use crate::commands::cluster_snapshot::UnreadableCluster;
+use crate::commands::next_step::NextStep;
+use crate::commands::reasons::ExplainedCondition;
 use crate::commands::slot_facts::Waiting;
 use crate::commands::vms::VmRow;
 
-/// Everything that is told of a slot.
+/// The output for a slot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Account {
-    /// Clusters that could not be read.
-    pub(super) missing: Vec<Missing>,
+pub(super) struct SlotReport {
+    pub(super) missing: Vec<UnreadableCluster>,
     pub(super) now: Timestamp,
     pub(super) slot: String,
     pub(super) cluster: String,
@@ -30,20 +28,16 @@ pub(super) struct Account {
     pub(super) flavor: String,
     pub(super) size: Amounts,
     pub(super) end: Option<Timestamp>,
-    /// Where it should be.
     pub(super) target_host: Option<String>,
-    /// Where it is in force.
     pub(super) status_host: Option<String>,
     pub(super) blocks: Vec<BlockOn>,
-    pub(super) ready: Option<Told>,
-    /// The conditions Frozen and Braked, while they hold.
-    pub(super) marks: Vec<Told>,
-    /// Where it stands, in a few words.
+    pub(super) ready: Option<ExplainedCondition>,
+    /// The conditions Paused and `DisruptionLimited`, while they hold.
+    pub(super) extra_conditions: Vec<ExplainedCondition>,
     pub(super) state: String,
-    /// Why nothing fits, in numbers.
     pub(super) waiting: Option<Waiting>,
     pub(super) vms: Vec<VmRow>,
-    pub(super) next: Vec<Next>,
+    pub(super) next: Vec<NextStep>,
 }
 
 /// The commitment that it belongs to.
@@ -52,25 +46,23 @@ pub(super) struct Owner {
     pub(super) uuid: String,
     /// The objects with this UUID; one, unless something is wrong.
     pub(super) objects: Vec<String>,
-    /// The reason of the first one's condition.
     pub(super) reason: Option<String>,
 }
 
-/// What it takes on a host.
+/// The capacity that it blocks on a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct BlockOn {
     pub(super) host: String,
     /// `null` when the host is not known.
     pub(super) blocks: Option<Amounts>,
-    /// The host holds more than fits.
     pub(super) overbooked: bool,
 }
 
-pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
-    let (slot, object) = (&facts.slot.outlook.facts.slot, &*facts.slot.outlook.object);
+pub(super) fn report(facts: &ExplainedSlot, missing: &[UnreadableCluster]) -> SlotReport {
+    let (slot, object) = (&facts.slot.dry_run.facts.slot, &*facts.slot.dry_run.object);
     let condition = object.status.as_ref().and_then(|status| ready(&status.conditions));
     let name = |host: &Option<HostName>| host.as_ref().map(ToString::to_string);
-    Account {
+    SlotReport {
         missing: missing.to_vec(),
         now: facts.now,
         slot: facts.slot.key.name.to_string(),
@@ -85,8 +77,12 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
         target_host: name(&slot.target_host),
         status_host: name(&slot.status_host),
         blocks: facts.blocks.iter().map(block_on).collect(),
-        ready: condition.map(Told::of_slot),
-        marks: object.status.as_ref().map(|status| Told::marks(&status.conditions)).unwrap_or_default(),
+        ready: condition.map(ExplainedCondition::of_slot),
+        extra_conditions: object
+            .status
+            .as_ref()
+            .map(|status| ExplainedCondition::extra_conditions(&status.conditions))
+            .unwrap_or_default(),
         state: facts.slot.state(),
         waiting: facts.slot.waiting(),
         vms: facts.slot.vms.clone(),
@@ -94,10 +90,10 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
     }
 }
 
-fn owner(facts: &Facts) -> Owner {
+fn owner(facts: &ExplainedSlot) -> Owner {
     let first = facts.commitments.first().and_then(|(_, condition, _)| condition.as_ref());
     Owner {
-        uuid: facts.slot.outlook.facts.slot.commitment.to_string(),
+        uuid: facts.slot.dry_run.facts.slot.commitment.to_string(),
         objects: facts.commitments.iter().map(|(key, ..)| key.to_string()).collect(),
         reason: first.map(|condition| condition.reason.clone()),
     }
@@ -107,16 +103,16 @@ fn block_on(one: &Block) -> BlockOn {
     BlockOn { host: one.host.to_string(), blocks: one.blocks.map(Into::into), overbooked: one.overbooked }
 }
 
-fn next(facts: &Facts) -> Vec<Next> {
+fn next(facts: &ExplainedSlot) -> Vec<NextStep> {
     let mut all = facts.slot.next();
     if facts.commitments.is_empty() {
-        let uuid = &facts.slot.outlook.facts.slot.commitment;
-        let what = "nothing is decided about its size; delete it if it is not needed";
-        all.push(Next::once(
+        let uuid = &facts.slot.dry_run.facts.slot.commitment;
+        let what = "its size is not reconciled; delete it if it is not needed";
+        all.push(NextStep::once(
             format!("a commitment has the UUID {uuid}"),
-            format!("that one looks after it; until then {what}"),
+            format!("that commitment reconciles it; until then {what}"),
         ));
     }
-    all.extend(facts.slot.end(facts.now).map(|end| Next::at(end, "its commitment ends, and it is given up")));
+    all.extend(facts.slot.end(facts.now).map(|end| NextStep::at(end, "its commitment ends, and it is released")));
     all
 }

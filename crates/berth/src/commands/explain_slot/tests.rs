@@ -1,40 +1,38 @@
 use berth_crds::reservation::FailoverReservationSpec;
 use berth_crds::{CommittedResource, Hypervisor, ReservationType, labels, names, testing};
-use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, patient, slot_name};
+use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, slot_name, waiting_commitment};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::report::Account;
+use super::report::SlotReport;
 use super::{explain, text};
 use crate::commands::scene::{Scene, UUID};
 
-async fn told(scene: &Scene) -> Account {
-    let account = explain(&scene.look().await, &slot_name(UUID, 0), scene.clock.clone()).await.unwrap();
+async fn reported(scene: &Scene) -> SlotReport {
+    let account = explain(&scene.snapshot().await, &slot_name(UUID, 0), scene.clock.clone()).await.unwrap();
     assert_eq!(scene.home.take_log(), [""; 0], "nothing is written");
     account
 }
 
 async fn screen(scene: &Scene) -> String {
-    text(&told(scene).await)
+    text(&reported(scene).await)
 }
 
-/// A slot in force.
 async fn in_force() -> Scene {
     let scene = Scene::new(&[("node1", 1), ("node2", 0)]);
-    scene.commit(&patient(UUID, 1)).await;
+    scene.commit(&waiting_commitment(UUID, 1)).await;
     scene
 }
 
-/// A slot without a host.
 async fn without_host() -> Scene {
     let scene = Scene::new(&[]);
     scene.home.create(&in_zone(host("node2", 9), OTHER_ZONE)).unwrap();
-    scene.commit(&patient("early-1", 3)).await;
-    scene.commit(&patient(UUID, 1)).await;
+    scene.commit(&waiting_commitment("early-1", 3)).await;
+    scene.commit(&waiting_commitment(UUID, 1)).await;
     scene
 }
 
-/// One thing changes: the sentence was not there before.
+/// The sentence is missing; after one change it is there.
 async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
     scene.changes(screen, change, sentence).await;
 }
@@ -56,7 +54,7 @@ async fn a_slot_in_force_with_a_vm_and_one_that_is_awaited() {
 
     READY: ReservationActive, since 2026-03-01T12:00:00Z (1m 0s ago)
       reservation is successfully scheduled
-      Its room is kept on its host.
+      Its capacity is reserved on its host.
 
     Now
       in force
@@ -64,17 +62,17 @@ async fn a_slot_in_force_with_a_vm_and_one_that_is_awaited() {
     VMs that are expected in it
       VM    SIZE               WHERE
       vm-1  240 GiB, 15 cores  is here
-      vm-2  240 GiB, 15 cores  not seen yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)
+      vm-2  240 GiB, 15 cores  not observed yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)
 
     What happens next
-      within 1m 0s  it is looked at again, and at once when something changes
+      within 1m 0s  it is reconciled again, and at once after a change
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_that_waits_for_room() {
+async fn a_slot_that_waits_for_capacity() {
     assert_snapshot!(screen(&without_host().await).await, @r"
     Slot commitment-story-1-0 in zone eu-test-1a, cluster home
       Commitment  home/commitment-story-1, Reserving
@@ -84,7 +82,7 @@ async fn a_slot_that_waits_for_room() {
 
     NOT READY: NoHostsFound, since 2026-03-01T12:01:00Z (1m 0s ago)
       no hosts found for reservation: 1 host; zone 1
-      No host has room for it, so it keeps none; it waits for room.
+      No host is feasible, so it reserves nothing; it waits for capacity.
 
     Now
       no host: 1 host; zone 1; number 4 of 4 that wait
@@ -92,15 +90,15 @@ async fn a_slot_that_waits_for_room() {
     No VM is expected in it.
 
     What happens next
-      once room is freed  it gets a host: number 4 of 4 that wait in zone eu-test-1a; before it: 3 slots of commitment-early-1
-      within 1m 0s        it is looked at again, and at once when something changes
+      once capacity becomes free  it gets a host: number 4 of 4 that wait in zone eu-test-1a; earlier: 3 slots of commitment-early-1
+      within 1m 0s                it is reconciled again, and at once after a change
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_that_somebody_moves() {
+async fn a_slot_that_a_user_moves() {
     let scene = in_force().await;
     scene.home.create(&host("node3", 1)).unwrap();
     scene.edit_slot(0, &json!({ "spec": { "targetHost": "node3" } }));
@@ -115,7 +113,7 @@ async fn a_slot_that_somebody_moves() {
 
     READY: ReservationActive, since 2026-03-01T12:00:00Z (1m 0s ago)
       reservation is successfully scheduled
-      Its room is kept on its host.
+      Its capacity is reserved on its host.
 
     Now
       moves from node1 to node3
@@ -123,23 +121,23 @@ async fn a_slot_that_somebody_moves() {
     No VM is expected in it.
 
     What happens next
-      at the next look  it is confirmed on node3
-      A look takes seconds; if nothing happens, no operator leads, or its log says why.
+      at the next reconciliation  it is confirmed on node3
+      A reconciliation takes seconds; if nothing happens, no operator leads, or its log says why.
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
 #[tokio::test(start_paused = true)]
 async fn hosts_come_and_go() {
     let comes = |scene: &Scene| drop(scene.home.create(&host("node3", 4)).unwrap());
-    changes(without_host().await, comes, "no host yet, node3 has room").await;
+    changes(without_host().await, comes, "no host yet, node3 is feasible").await;
     let goes = |scene: &Scene| scene.home.delete::<Hypervisor>("node1").unwrap();
-    changes(in_force().await, goes, "the slot and the VMs in it lose their host, and another one is looked for").await;
+    changes(in_force().await, goes, "the slot and the VMs in it lose their host, and the slot gets another one").await;
     changes(in_force().await, goes, "nothing on node1, which is not known").await;
     let to = |host: &'static str| move |scene: &Scene| scene.edit_slot(0, &json!({ "spec": { "targetHost": host } }));
     changes(in_force().await, to("node9"), "spec.targetHost node9 is not the name of a Hypervisor").await;
-    changes(in_force().await, to("node2"), "host node2 has no room for it").await;
+    changes(in_force().await, to("node2"), "host node2 has no capacity for it").await;
     let smaller = |scene: &Scene| {
         let half = json!({ "status": { "effectiveCapacity": { "memory": "240Gi", "cpu": "15" } } });
         scene.home.edit_status::<Hypervisor>("node1", &half).unwrap();
@@ -159,7 +157,7 @@ async fn vms_come_end_and_are_given_up() {
     changes(
         in_force().await,
         |scene| scene.expect_vm(0, "vm-1"),
-        "not seen yet, waited for until 2026-03-01T12:16:00Z",
+        "not observed yet, waited for until 2026-03-01T12:16:00Z",
     )
     .await;
     let seen = |scene: &Scene| scene.run_vms("node1", &["vm-1"]);
@@ -170,25 +168,30 @@ async fn vms_come_end_and_are_given_up() {
     let late = expected().await;
     late.later(900).await;
     let text = screen(&late).await;
-    assert!(text.contains("not seen, was waited for until 2026-03-01T12:16:00Z (now)"), "{text}");
-    assert!(text.contains("VM vm-1 leaves it, and its room is kept as before"), "{text}");
+    assert!(text.contains("not observed, was waited for until 2026-03-01T12:16:00Z (now)"), "{text}");
+    assert!(text.contains("VM vm-1 is removed from it, and its capacity stays reserved"), "{text}");
     let confirmed = async || {
         let scene = expected().await;
         scene.run_vms("node1", &["vm-1"]);
         scene.operate().await;
         scene
     };
-    let ended = "was here, no host lists it; leaves the slot when it has been missing for 1m 0s";
+    let ended = "was here, no host lists it; removed from the slot when it has been missing for 1m 0s";
     changes(confirmed().await, |scene| scene.run_vms("node1", &[]), ended).await;
     let moves = |scene: &Scene| {
         scene.run_vms("node1", &[]);
         scene.run_vms("node2", &["vm-1"]);
     };
-    changes(confirmed().await, moves, "it follows VM vm-1 to node2 if there is room, and else gives it up").await;
+    changes(
+        confirmed().await,
+        moves,
+        "it follows VM vm-1 to node2 if there is free capacity, and otherwise drops the VM",
+    )
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn its_own_faults_and_those_of_its_commitment_are_told() {
+async fn its_own_faults_and_those_of_its_commitment_are_reported() {
     let nameless = |scene: &Scene| {
         scene.old_slot(0, &json!({ "spec": { "committedResourceReservation": { "resourceName": Value::Null } } }));
     };
@@ -204,7 +207,7 @@ async fn its_own_faults_and_those_of_its_commitment_are_told() {
     };
     changes(in_force().await, orphan, "NONE has the UUID story-1").await;
     let ends = |scene: &Scene| scene.edit_slot(0, &json!({ "spec": { "endTime": "2026-03-02T12:00:00Z" } }));
-    changes(in_force().await, ends, "its commitment ends, and it is given up").await;
+    changes(in_force().await, ends, "its commitment ends, and it is released").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,24 +220,23 @@ async fn names_that_mean_no_slot_are_refused() {
     block.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_FAILOVER.to_owned())].into());
     scene.home.create(&block).unwrap();
     scene.old_slot(0, &json!({ "spec": { "resources": 7 } }));
-    let look = scene.look().await;
+    let snapshot = scene.snapshot().await;
     for (name, text) in [
         (slot_name(UUID, 0), "Reservation home/commitment-story-1-0 cannot be read, correct or delete it: "),
         (slot_name(UUID, 7), "Reservation home/commitment-story-1-7 is a FailoverReservation and no slot"),
         (slot_name("story-2", 0), "no slot \"commitment-story-2-0\" is known; similar names: commitment-story-1-0"),
     ] {
-        let error = explain(&look, &name, scene.clock.clone()).await.unwrap_err().to_string();
+        let error = explain(&snapshot, &name, scene.clock.clone()).await.unwrap_err().to_string();
         assert!(error.starts_with(text), "{error}");
     }
 }
 
-/// These names are promised in docs/commands.md.
 #[tokio::test(start_paused = true)]
 #[expect(clippy::too_many_lines, reason = "a snapshot")]
 async fn the_members_of_the_json_form() {
     let scene = in_force().await;
     scene.expect_vm(0, "vm-1");
-    assert_snapshot!(serde_json::to_string_pretty(&told(&scene).await).unwrap(), @r#"
+    assert_snapshot!(serde_json::to_string_pretty(&reported(&scene).await).unwrap(), @r#"
     {
       "missing": [],
       "now": "2026-03-01T12:01:00Z",
@@ -274,9 +276,9 @@ async fn the_members_of_the_json_form() {
         "message": "reservation is successfully scheduled",
         "since": "2026-03-01T12:00:00Z",
         "outdated": false,
-        "meaning": "Its room is kept on its host."
+        "meaning": "Its capacity is reserved on its host."
       },
-      "marks": [],
+      "extraConditions": [],
       "state": "in force",
       "waiting": null,
       "vms": [
@@ -290,12 +292,12 @@ async fn the_members_of_the_json_form() {
           "seenOn": [],
           "confirmed": false,
           "waitedForUntil": "2026-03-01T12:16:00Z",
-          "state": "not seen yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)"
+          "state": "not observed yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)"
         }
       ],
       "next": [
         {
-          "what": "it is looked at again, and at once when something changes",
+          "what": "it is reconciled again, and at once after a change",
           "at": null,
           "withinSeconds": 60,
           "once": null

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::assembly::rights;
+use crate::wiring::rights;
 
 const SYSTEM: &str = "berth-system";
 
@@ -36,7 +36,7 @@ fn config_rbac_is_what_berth_rbac_writes() {
         })
         .collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
-    assert_eq!(found, files(SYSTEM), "run make rbac, which writes config/rbac anew");
+    assert_eq!(found, files(SYSTEM), "run make rbac, which regenerates config/rbac");
 }
 
 fn documents(files: &[File]) -> Vec<Value> {
@@ -128,7 +128,7 @@ fn version() -> Value {
             "goVersion": "", "compiler": "", "platform": "" })
 }
 
-/// All resources that any rule is about, in every group.
+/// All resources that the rules name, in every group.
 fn served(roles: &[Value]) -> Value {
     let resources = roles.iter().flat_map(|role| role["rules"].as_array().unwrap());
     let resources = resources.flat_map(|rule| rule["resources"].as_array().unwrap());
@@ -151,7 +151,7 @@ fn is_allowed(roles: &[Value], asked: &Value) -> bool {
     roles.iter().filter(here).flat_map(|role| role["rules"].as_array().unwrap()).any(grants)
 }
 
-/// Every set of controllers with every setting that rights depend on.
+/// All sets of controllers, with all settings that change the rights.
 fn configurations() -> Vec<Configuration> {
     let mut all = Vec::new();
     for set in 0..1_u32 << Controller::ALL.len() {
@@ -197,7 +197,6 @@ async fn what_no_part_needs_is_not_granted() {
     assert_eq!(denied, beyond.len(), "{problems:#?}");
 }
 
-/// How many verbs of resources.
 fn size(rights: &[Right]) -> usize {
     roles(rights, SYSTEM).iter().flat_map(|role| &role.rules).map(|rule| rule.verbs.len()).sum()
 }

@@ -1,5 +1,4 @@
-//! The account of a dry run: a value made of what was asked and what the scheduler explained. Its members are those of
-//! the JSON form and do not change their names (docs/commands.md).
+//! The report about a dry run of a request. `docs/commands.md` promises the names of its JSON members.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +7,19 @@ use berth_scheduler::{Contribution, Explanation, FilterName, HostExplanation, In
 use serde::Serialize;
 
 use crate::commands::amounts::Amounts;
-use crate::commands::looking::Missing;
+use crate::commands::cluster_snapshot::UnreadableCluster;
 
-/// Everything that is told of a run.
+/// The output for a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DryRun {
-    /// Clusters that could not be read.
-    pub(super) missing: Vec<Missing>,
+    pub(super) missing: Vec<UnreadableCluster>,
     pub(super) pipeline: String,
     /// `null` when the request has none, as for a plain creation by Nova.
     pub(super) intent: Option<&'static str>,
-    pub(super) wanted: Wanted,
-    /// How many hosts were looked at and how many each filter removed, as in conditions.
+    pub(super) wanted: RequestedMachine,
+    /// How many hosts were considered and how many each filter removed, as in conditions.
     pub(super) summary: String,
-    /// What the API would answer.
     pub(super) answer: Vec<String>,
     /// The hosts that no filter removed, best first.
     pub(super) ranked: Vec<Ranked>,
@@ -32,14 +29,12 @@ pub(super) struct DryRun {
     pub(super) failed: Option<String>,
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Wanted {
+pub(super) struct RequestedMachine {
     pub(super) instances: u64,
     pub(super) flavor: String,
-    /// Of one instance.
     pub(super) size: Amounts,
-    /// Empty means any.
     pub(super) zone: String,
     pub(super) project: String,
 }
@@ -54,29 +49,32 @@ pub(super) struct Ranked {
     pub(super) first_tier: bool,
     /// It is in the answer: not left out by `max_candidates` or because the request does not list it.
     pub(super) answered: bool,
-    pub(super) weighers: Vec<Part>,
+    pub(super) weighers: Vec<WeigherShare>,
 }
 
-/// What a weigher did for a host.
+/// The contribution of a weigher to the weight of a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Part {
+pub(super) struct WeigherShare {
     pub(super) step: &'static str,
     pub(super) activation: f64,
     pub(super) added: f64,
 }
 
-/// What a filter removed.
+/// The hosts that a filter removed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Removed {
     pub(super) filter: &'static str,
-    /// Its name in conditions.
     pub(super) short: &'static str,
     pub(super) count: usize,
-    /// The hosts by name.
     pub(super) hosts: Vec<String>,
 }
 
-pub(super) fn report(request: &Request, answer: &[HostName], explanation: Explanation, missing: &[Missing]) -> DryRun {
+pub(super) fn report(
+    request: &Request,
+    answer: &[HostName],
+    explanation: Explanation,
+    missing: &[UnreadableCluster],
+) -> DryRun {
     let answered: BTreeSet<&HostName> = answer.iter().collect();
     DryRun {
         missing: missing.to_vec(),
@@ -91,8 +89,8 @@ pub(super) fn report(request: &Request, answer: &[HostName], explanation: Explan
     }
 }
 
-fn wanted(request: &Request) -> Wanted {
-    Wanted {
+fn wanted(request: &Request) -> RequestedMachine {
+    RequestedMachine {
         instances: request.instances.max(1),
         flavor: request.flavor.name.to_string(),
         size: request.size.into(),
@@ -103,7 +101,7 @@ fn wanted(request: &Request) -> Wanted {
 
 fn ranked(host: &HostExplanation, answered: &BTreeSet<&HostName>) -> Option<Ranked> {
     let Outcome::Ranked { weight, first_tier, steps } = &host.outcome else { return None };
-    let added = |one: &Contribution| Part { step: one.step, activation: one.activation, added: one.added };
+    let added = |one: &Contribution| WeigherShare { step: one.step, activation: one.activation, added: one.added };
     Some(Ranked {
         host: host.host.to_string(),
         weight: *weight,

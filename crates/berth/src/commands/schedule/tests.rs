@@ -84,19 +84,19 @@ fn hosts_with_their_weights_and_the_others_by_filter() {
           1  filter_has_enough_capacity (capacity)
       (--all names them)
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
 #[test]
-fn a_limit_says_how_many_more_there_are() {
+fn a_limit_reports_how_many_more_there_are() {
     let run = run(&short(&source("az-a", None), &configured()));
     let text = text(&run, 1, false);
     assert!(text.contains("... and 1 more (--all)"), "{text}");
 }
 
 #[test]
-fn no_host_is_told_with_the_counts_of_conditions_and_all_names_each() {
+fn no_host_is_reported_with_the_counts_of_conditions_and_all_names_each() {
     let mut request = short(&source("az-c", Some("capacity_probe")), &configured());
     request.options.max_candidates = 1;
     assert_snapshot!(text(&run(&request), usize::MAX, true), @r"
@@ -115,7 +115,7 @@ fn no_host_is_told_with_the_counts_of_conditions_and_all_names_each() {
              node3
              node4
 
-    Not seen: what the operator has decided within the last seconds and not written yet.
+    Not included: decisions of the operator that are not written yet.
     ");
 }
 
@@ -130,11 +130,10 @@ fn a_slot_is_asked_for_as_its_controller_does() {
     assert_eq!((vm.intent(), vm.pipeline.as_str(), vm.options.lock_reservations), (None, "", false));
     for request in [slot, vm] {
         let options = request.options;
-        assert!(options.read_only && options.explain && options.skip_history, "a dry run whatever was asked");
+        assert!(options.read_only && options.explain && options.skip_history, "a dry run, whatever was requested");
     }
 }
 
-/// These names are promised in docs/commands.md.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a snapshot")]
 fn the_members_of_the_json_form() {

@@ -1,5 +1,5 @@
-//! For tests of the commands: doubles of API servers, an operator that does its work on them when it is told to, and the look
-//! that a command has at them. One commitment of one to a few slots and a host or two are a story.
+//! The fixture of the command tests: doubles of API servers, an operator that reconciles when a test calls it, and the
+//! view that a command has of the servers. A test has one commitment of one to a few slots and one or two hosts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,12 @@ use berth_telemetry::config::{self, Configuration};
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
 
-use super::foreseeing::controllers;
-use super::looking::Look;
+use super::cluster_snapshot::ClusterSnapshot;
+use super::dry_run::controllers;
 
-/// The commitment of the stories.
 pub(super) const UUID: &str = "story-1";
 
-/// A world of one cluster, or of more.
+/// API servers of one or more clusters, and an operator.
 pub(super) struct Scene {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) home: Server,
@@ -27,37 +26,36 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Flavor groups, and hosts with room for so many slots.
+    /// Flavor groups, and hosts with free capacity for this many slots.
     pub(super) fn new(hosts: &[(&str, u64)]) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
         let home = Server::new(clock.clone());
         home.create(&seeds::flavor_groups(clock.now())).unwrap();
-        for (name, room) in hosts {
-            home.create(&seeds::host(name, *room)).unwrap();
+        for (name, free) in hosts {
+            home.create(&seeds::host(name, *free)).unwrap();
         }
         Self { clock, home, remotes: Vec::new(), configuration: Configuration::default() }
     }
 
-    /// The same with a remote cluster for the other zone.
+    /// Like `new`, with a remote cluster for the other zone.
     pub(super) fn with_remote(hosts: &[(&str, u64)]) -> Self {
         let scene = Self::new(hosts);
         let remote = Server::new(scene.clock.clone());
         Self { remotes: vec![(seeds::OTHER_ZONE, remote)], configuration: two_clusters(), ..scene }
     }
 
-    /// What a command sees.
-    pub(super) async fn look(&self) -> Look {
+    pub(super) async fn snapshot(&self) -> ClusterSnapshot {
         let remotes = self.remotes.iter().map(|(name, server)| server.cluster_as((*name).into(), "somebody"));
         let clusters = Clusters::new(self.home.cluster(), remotes);
-        Look::read(clusters, self.configuration.clone(), ReadBy::Controllers).await.unwrap()
+        ClusterSnapshot::read(clusters, self.configuration.clone(), ReadBy::Controllers).await.unwrap()
     }
 
-    /// The operator looks at everything until it has nothing to do, as it would within a second.
+    /// The operator reconciles everything until it has nothing left to do.
     pub(super) async fn operate(&self) {
-        let look = self.look().await;
-        let chosen = Arc::new(Chosen::BuiltIn(look.memory.scheduler.clone()));
-        let controllers = controllers(&look, self.clock.clone(), chosen, &Fence::open()).unwrap();
-        let stores = &look.memory.stores;
+        let snapshot = self.snapshot().await;
+        let chosen = Arc::new(Chosen::BuiltIn(snapshot.memory.scheduler.clone()));
+        let controllers = controllers(&snapshot, self.clock.clone(), chosen, &Fence::open()).unwrap();
+        let stores = &snapshot.memory.stores;
         for _ in 0..4 {
             for entry in stores.commitments.all() {
                 controllers.commitments().reconcile(entry.key).await.unwrap();
@@ -69,42 +67,37 @@ impl Scene {
         self.home.take_log();
     }
 
-    /// The finalizer of somebody else.
     pub(super) fn hold<K: Kind>(&self, name: &str) {
         let mut finalizers = self.home.get::<K>(name).unwrap().meta().finalizers.clone().unwrap_or_default();
         finalizers.push("example.com/hold".to_owned());
         self.home.edit::<K>(name, &json!({ "metadata": { "finalizers": finalizers } })).unwrap();
     }
 
-    /// Some time passes.
     pub(super) async fn later(&self, seconds: u64) {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
     }
 
-    /// A commitment is made and looked after.
     pub(super) async fn commit(&self, commitment: &CommittedResource) {
         self.home.create(commitment).unwrap();
         self.operate().await;
         self.later(60).await;
     }
 
-    /// Somebody changes the commitment of the story.
     pub(super) fn edit(&self, patch: &Value) {
         self.home.edit::<CommittedResource>(&names::commitment(UUID), patch).unwrap();
     }
 
-    /// Somebody changes a slot of it.
     pub(super) fn edit_slot(&self, number: u64, patch: &Value) {
         self.home.edit::<Reservation>(&seeds::slot_name(UUID, number), patch).unwrap();
     }
 
-    /// A slot of it is as no rule would let it be today.
+    /// Patches a slot without validation, as an object of an older version could be.
     pub(super) fn old_slot(&self, number: u64, patch: &Value) {
         let kind = berth_testkit::path_of::<Reservation>("");
         self.home.edit_raw(&kind, &seeds::slot_name(UUID, number), patch).unwrap();
     }
 
-    /// One thing changes, and a sentence is on the screen that was not there before.
+    /// After one change the screen has a sentence that was missing before.
     pub(super) async fn changes(
         self,
         screen: impl AsyncFn(&Self) -> String,
@@ -112,20 +105,20 @@ impl Scene {
         sentence: &str,
     ) {
         let before = screen(&self).await;
-        assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
+        assert!(!before.contains(sentence), "{sentence:?} is there too early:\n{before}");
         change(&self);
         let after = screen(&self).await;
-        assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+        assert!(after.contains(sentence), "{sentence:?} is missing:\n{after}");
     }
 
-    /// A VM of half a slot is expected in a slot from now on.
+    /// Adds a VM of half a slot to the allocations of a slot.
     pub(super) fn expect_vm(&self, number: u64, vm: &str) {
         let vm = json!({ vm: { "creationTimestamp": self.clock.now().to_string(),
                                "resources": { "memory": "240Gi", "cpu": "15" } } });
         self.edit_slot(number, &json!({ "spec": { "committedResourceReservation": { "allocations": vm } } }));
     }
 
-    /// These VMs of half a slot run on a host.
+    /// Runs these VMs of half a slot on a host.
     pub(super) fn run_vms(&self, host: &str, vms: &[&str]) {
         let instance = |vm: &&str| json!({ "id": vm, "name": vm, "active": true });
         let (count, instances) = (vms.len(), vms.iter().map(instance).collect::<Vec<_>>());
@@ -135,11 +128,9 @@ impl Scene {
     }
 }
 
-/// Kinds that have a zone.
 const ROUTED: [&str; 3] =
     ["cortex.cloud/v1alpha1/CommittedResource", "cortex.cloud/v1alpha1/Reservation", "kvm.cloud.sap/v1/Hypervisor"];
 
-/// A remote cluster for [`seeds::OTHER_ZONE`].
 fn two_clusters() -> Configuration {
     let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
     let remote = json!({ "host": "https://remote.example", "gvks": ROUTED,

@@ -1,14 +1,14 @@
-//! Every scenario with a crash before and after every write of the operator: another process goes on from what is there, and
-//! everything ends as without it.
+//! Every scenario with a crash before and after every write of the operator: another process continues, and the end is
+//! the same as without the crash.
 
 use berth_testkit::Stop;
 
 use super::scenario::Scenario;
 use super::threads::spread;
 use super::{Outcome, chosen, crashed, fault_free, not_too_many};
-use crate::told;
+use crate::reported;
 
-/// Where the operator crashes.
+/// The point of the crash.
 #[derive(Clone, Copy, Debug)]
 enum At {
     Before(usize),
@@ -24,12 +24,12 @@ impl At {
     }
 }
 
-/// Before and after each of so many writes.
+/// Before and after each of this many writes.
 fn everywhere(writes: usize) -> impl Iterator<Item = At> {
     (1..=writes).flat_map(|write| [At::Before(write), At::After(write)])
 }
 
-/// A crash there; nothing, or what is wrong with how it ended.
+/// Runs with a crash at this point; returns what is wrong with the end.
 fn goes_on(scenario: &Scenario, at: At, writes: usize) -> Result<(), String> {
     let Outcome { asked, .. } = crashed(scenario, at.stop());
     not_too_many(asked, writes)
@@ -56,11 +56,11 @@ fn every_scenario_ends_as_it_should_after_a_crash_before_and_after_every_write()
             let problem = ended.clone().and_then(|ended| ended).err();
             wrong.extend(problem.map(|text| format!("{}, {at:?}: {text}", scenario.name)));
         }
-        told(&format!("crash: {}: {writes} writes, {runs} runs", scenario.name));
+        reported(&format!("crash: {}: {writes} writes, {runs} runs", scenario.name));
         if writes == 0 || runs != 2 * writes + 1 {
             wrong.push(format!("{}: {runs} runs for {writes} writes", scenario.name));
         }
     }
     let again = "SCENARIO=<name> cargo test -p berth --test simulation every_scenario_ends";
-    assert!(wrong.is_empty(), "{} runs; once more with\n{again}\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(wrong.is_empty(), "{} runs; one more with\n{again}\n{}", wrong.len(), wrong.join("\n\n"));
 }

@@ -1,4 +1,4 @@
-//! Commitments are over, put off or deleted: what they held is released.
+//! Commitments end, are deferred or deleted: their capacity is released.
 
 use berth_crds::CommittedResource;
 use berth_crds::conditions::whole_seconds;
@@ -7,11 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::acts::{commit, delete, edit, hosts, time_passes};
-use super::ends::{gone, holds, says};
+use super::ends::{gone, holds, is_reported};
 use super::scenario::Scenario;
 use crate::world::BEGINNING;
 
-/// In the order of their names.
 pub fn scenarios() -> Vec<Scenario> {
     vec![expiry(), supersede(), back_to_planned(), deleted(), deleted_while_placing()]
 }
@@ -20,42 +19,43 @@ fn expiry() -> Scenario {
     let end = 300;
     placed("expiry", ending_after("uuid-1", 3, end))
         .at(f64::from(end), time_passes())
-        .ends(says("uuid-1", "expired"))
+        .ends(is_reported("uuid-1", "expired"))
         .ends(holds("uuid-1", 0))
 }
 
-/// A commitment that ends so many seconds after the world has begun.
+/// A commitment that ends this many seconds after the start.
 fn ending_after(uuid: &str, slots: u64, seconds: u32) -> CommittedResource {
     let beginning: Timestamp = BEGINNING.parse().unwrap();
-    let mut commitment = seeds::patient(uuid, slots);
+    let mut commitment = seeds::waiting_commitment(uuid, slots);
     commitment.spec.end_time = Some(whole_seconds(beginning + SignedDuration::from_secs(seconds.into())));
     commitment
 }
 
 fn supersede() -> Scenario {
-    placed("supersede", seeds::patient("uuid-1", 3))
+    placed("supersede", seeds::waiting_commitment("uuid-1", 3))
         .at(60.0, edit("uuid-1", &json!({ "state": "superseded" })))
-        .ends(says("uuid-1", "superseded"))
+        .ends(is_reported("uuid-1", "superseded"))
         .ends(holds("uuid-1", 0))
 }
 
 fn back_to_planned() -> Scenario {
-    placed("back-to-planned", seeds::patient("uuid-1", 3))
+    placed("back-to-planned", seeds::waiting_commitment("uuid-1", 3))
         .at(60.0, edit("uuid-1", &json!({ "state": "planned" })))
-        .ends(says("uuid-1", "Planned"))
+        .ends(is_reported("uuid-1", "Planned"))
         .ends(holds("uuid-1", 0))
 }
 
 fn deleted() -> Scenario {
-    placed("delete", seeds::patient("uuid-1", 3)).at(60.0, delete("uuid-1")).ends(gone("uuid-1"))
+    placed("delete", seeds::waiting_commitment("uuid-1", 3)).at(60.0, delete("uuid-1")).ends(gone("uuid-1"))
 }
 
-/// Some of its slots are there, some are on their way.
+/// Some of its slots exist, others are being created.
 fn deleted_while_placing() -> Scenario {
-    placed("delete-while-placing", seeds::patient("uuid-1", 4)).at(1.09, delete("uuid-1")).ends(gone("uuid-1"))
+    placed("delete-while-placing", seeds::waiting_commitment("uuid-1", 4))
+        .at(1.09, delete("uuid-1"))
+        .ends(gone("uuid-1"))
 }
 
-/// A commitment, and room for it.
 fn placed(name: &'static str, commitment: CommittedResource) -> Scenario {
     Scenario::new(name).with(hosts(&[("h1", 2), ("h2", 2)])).at(1.0, commit(commitment))
 }

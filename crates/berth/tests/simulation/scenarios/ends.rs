@@ -1,4 +1,4 @@
-//! What can be asked of a world at the end of a scenario. Whether it is lawful is asked of every one.
+//! The checks at the end of a scenario. Every scenario also checks that there are no violations.
 
 use berth_crds::{CommittedResource, Reservation, conditions, facts, names};
 use berth_testkit::seeds;
@@ -6,20 +6,20 @@ use berth_testkit::seeds;
 use super::scenario::End;
 use crate::world::World;
 
-/// The commitment is accepted and has so many slots.
+/// The commitment is accepted and has this many slots.
 pub fn accepted(uuid: &'static str, slots: u64) -> End {
-    all([says(uuid, "Accepted"), holds(uuid, slots)])
+    all([is_reported(uuid, "Accepted"), holds(uuid, slots)])
 }
 
-/// This is the reason that is told of the commitment.
-pub fn says(uuid: &'static str, reason: &'static str) -> End {
-    Box::new(move |world| match said(world, uuid) {
-        Some((said, _)) if said == reason => Ok(()),
-        said => Err(format!("{uuid} is not {reason}, but {said:?}")),
+/// The commitment's ready condition has this reason.
+pub fn is_reported(uuid: &'static str, reason: &'static str) -> End {
+    Box::new(move |world| match ready_reason(world, uuid) {
+        Some((ready_reason, _)) if ready_reason == reason => Ok(()),
+        ready_reason => Err(format!("{uuid} is not {reason}, but {ready_reason:?}")),
     })
 }
 
-/// The commitment has slots that are as much as so many whole ones.
+/// The slots of the commitment are as much as this many whole ones.
 pub fn holds(uuid: &'static str, slots: u64) -> End {
     Box::new(move |world| match memory_of(world, uuid) {
         memory if memory == berth_core::Quantity::parse(&seeds::slots(slots)).unwrap().round_up() => Ok(()),
@@ -27,7 +27,7 @@ pub fn holds(uuid: &'static str, slots: u64) -> End {
     })
 }
 
-/// None of the slots of the commitment is anywhere else than on this host.
+/// No slot of the commitment is on another host.
 pub fn all_on(uuid: &'static str, host: &'static str) -> End {
     Box::new(move |world| {
         let hosts: Vec<_> = slots_of(world, uuid).into_iter().map(|slot| slot.spec.target_host).collect();
@@ -36,14 +36,14 @@ pub fn all_on(uuid: &'static str, host: &'static str) -> End {
     })
 }
 
-/// So many of these commitments are accepted, and the others are rejected and hold nothing.
+/// `count` of these commitments are accepted; the others are rejected and hold nothing.
 pub fn accepted_of(uuids: &'static [&str], count: usize) -> End {
     Box::new(move |world| {
-        let is = |reason: &'static str| uuids.iter().filter(move |uuid| says(uuid, reason)(world).is_ok());
+        let is = |reason: &'static str| uuids.iter().filter(move |uuid| is_reported(uuid, reason)(world).is_ok());
         let (accepted, rejected) = (is("Accepted").count(), is("Rejected"));
         let empty = rejected.filter(|uuid| holds(uuid, 0)(world).is_ok()).count();
         let as_wanted = accepted == count && empty == uuids.len() - count;
-        let all: Vec<_> = uuids.iter().map(|uuid| said(world, uuid)).collect();
+        let all: Vec<_> = uuids.iter().map(|uuid| ready_reason(world, uuid)).collect();
         if as_wanted { Ok(()) } else { Err(format!("not {count} of these are accepted: {all:?}")) }
     })
 }
@@ -64,22 +64,20 @@ pub fn forgotten(uuid: &'static str, vm: &'static str) -> End {
     })
 }
 
-/// The commitment and its slots are gone.
 pub fn gone(uuid: &'static str) -> End {
     Box::new(move |world| {
-        let left = (said(world, uuid).is_some(), slots_of(world, uuid).len());
+        let left = (ready_reason(world, uuid).is_some(), slots_of(world, uuid).len());
         if left == (false, 0) { Ok(()) } else { Err(format!("{uuid} is left with {} slots", left.1)) }
     })
 }
 
-/// All of these.
 pub fn all(ends: impl IntoIterator<Item = End>) -> End {
     let ends: Vec<_> = ends.into_iter().collect();
     Box::new(move |world| ends.iter().try_for_each(|end| end(world)))
 }
 
-/// Reason and message of what is told of a commitment, wherever it is; empty before anything was told.
-pub fn said(world: &World, uuid: &str) -> Option<(String, String)> {
+/// Reason and message of the ready condition of a commitment, in any cluster; empty without a condition.
+pub fn ready_reason(world: &World, uuid: &str) -> Option<(String, String)> {
     let name = names::commitment(uuid);
     let found = world.servers().into_iter().find_map(|(_, server)| server.get::<CommittedResource>(&name).ok());
     let status = found?.status.unwrap_or_default();
@@ -105,7 +103,7 @@ pub fn slots_with(world: &World, uuid: &str, vm: &str) -> Vec<Reservation> {
     slots_of(world, uuid).into_iter().filter(expects).collect()
 }
 
-/// Whether the status of a slot names the VM, on the host where the slot is in force.
+/// Whether the status of a slot names the VM on the host of the slot.
 pub fn confirms(slot: &Reservation, vm: &str) -> bool {
     let status = slot.status.as_ref();
     let outcome = status.and_then(|status| status.committed_resource_reservation.as_ref());
@@ -113,12 +111,10 @@ pub fn confirms(slot: &Reservation, vm: &str) -> bool {
     host.is_some() && host == slot.spec.target_host.as_ref()
 }
 
-/// Bytes of all slots of a commitment.
 fn memory_of(world: &World, uuid: &str) -> i64 {
     slots_of(world, uuid).iter().map(|slot| facts::slot(slot).size.memory.get()).sum()
 }
 
-/// The number of a slot.
 fn number(slot: &Reservation) -> Option<u64> {
     slot.metadata.name.as_deref()?.rsplit_once('-')?.1.parse().ok()
 }

@@ -1,8 +1,9 @@
-//! Scenarios with fixed names, each with an end that is always the same: without a fault, with a crash before and after every
-//! write, and in seeds in which everything goes wrong that can. `docs/testing.md` says what is counted.
+//! Named scenarios, each with a fixed end: without a fault, with a crash before and after every write, and in seeds
+//! with every kind of fault. `docs/testing.md` says what is counted.
 
 mod acts;
 mod crash;
+mod disturbance;
 mod ending;
 mod ends;
 mod growing;
@@ -17,19 +18,17 @@ mod scenario;
 mod seeded;
 mod stage;
 mod threads;
-mod trouble;
 mod vms;
 
 use std::time::Duration;
 
 use berth_testkit::{Random, Stop};
 
+use self::disturbance::disturbances;
 use self::run::{Outcome, Run};
 use self::scenario::Scenario;
-use self::trouble::troubles;
 use crate::{alone, faults};
 
-/// The names of all scenarios.
 const NAMES: [&str; 28] = [
     "create",
     "grow",
@@ -61,7 +60,6 @@ const NAMES: [&str; 28] = [
     "clock-ahead-and-behind",
 ];
 
-/// All scenarios, in the order of [`NAMES`].
 fn all() -> Vec<Scenario> {
     let families = [
         growing::scenarios(),
@@ -87,7 +85,7 @@ fn chosen() -> Vec<Scenario> {
     chosen
 }
 
-/// Everything takes its time, so that there is something on its way at every moment.
+/// Requests take time, so that writes are under way at every moment.
 fn unhurried(scenario: &Scenario, seed: u64) -> Run<'_> {
     let millis = Duration::from_millis;
     let mut run = Run::new(scenario, seed);
@@ -98,7 +96,6 @@ fn unhurried(scenario: &Scenario, seed: u64) -> Run<'_> {
     run
 }
 
-/// A run in which nothing goes wrong.
 fn fault_free(scenario: &Scenario) -> Outcome {
     alone(async {
         let mut run = unhurried(scenario, 1);
@@ -115,7 +112,7 @@ fn crashed(scenario: &Scenario, stop: Stop) -> Outcome {
     alone(unhurried(scenario, 1).with_crash(stop).goes())
 }
 
-/// A run in which everything goes wrong that this seed has, for a time.
+/// A run with the faults of this seed, for a time.
 fn plagued(scenario: &Scenario, seed: u64) -> Outcome {
     alone(async {
         let mut random = Random::new(seed);
@@ -124,11 +121,11 @@ fn plagued(scenario: &Scenario, seed: u64) -> Outcome {
         let run = run.at_other_times(|pause| random.duration(&(Duration::ZERO..=2 * pause)));
         let span = run.last_act() + random.duration(&(Duration::from_secs(30)..=Duration::from_secs(150)));
         let replicas = run.replicas();
-        run.with(troubles(&mut random, span, replicas)).goes().await
+        run.with(disturbances(&mut random, span, replicas)).goes().await
     })
 }
 
-/// So many writes are not too many where `least` are enough.
+/// Checks that the number of writes is close to `least`.
 fn not_too_many(writes: usize, least: usize) -> Result<(), String> {
     let most = 3 * least + 20;
     if writes <= most { Ok(()) } else { Err(format!("{writes} writes, {most} are allowed: {least} are enough")) }

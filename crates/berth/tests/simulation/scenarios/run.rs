@@ -1,5 +1,5 @@
-//! One run of a scenario: its acts at their times, whatever goes wrong between them, a crash at a certain write, the rest
-//! after it all, and the verdict. A run that is not as it should be panics.
+//! One run of a scenario: its actions at their times, the faults between them, a crash at a certain write, the idle
+//! time after everything, and the checks. A failed check panics.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -9,49 +9,47 @@ use berth_telemetry::clock::Clock as _;
 use berth_testkit::{Effects, Stop};
 use tokio::time::sleep;
 
+use super::disturbance::Disturbance;
 use super::scenario::{Deed, End, Kind, Scenario};
 use super::stage::Stage;
-use super::trouble::Trouble;
 use crate::world::{REST, World};
-use crate::{faults, leader_law};
+use crate::{faults, leader_invariant};
 
-/// Once nothing happens any more, the world is at rest after so long.
+/// Once nothing happens any more, the world is at rest after this time.
 pub const LIVENESS: Duration = Duration::from_secs(30 * 60);
-/// What is not possible yet is tried again after so long.
+/// An action that is not possible yet is tried again after this time.
 const AGAIN: Duration = Duration::from_secs(5);
-/// So long after a crash nobody runs: longer than a request is on its way, because what lands after the next process
-/// has listed is the business of repairs.
+/// No process runs for this time after a crash: longer than a request takes, because repairs handle a write that lands
+/// after the next process has listed.
 const DOWN: Duration = Duration::from_secs(1);
-/// So often somebody looks whether replicas have lost the Lease.
+/// How often a replica is checked for a lost Lease.
 const SUPERVISED: Duration = Duration::from_secs(5);
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Writes of operators, besides those of Leases: how many were asked for, and how many took effect.
+    /// The writes of operators, besides those of Leases: how many were requested, and how many took effect.
     pub asked: usize,
     pub changed: usize,
-    /// What went wrong, and how often.
     pub hit: BTreeMap<&'static str, u64>,
 }
 
-/// A run that is under way.
 pub struct Run<'a> {
     stage: Stage,
     script: VecDeque<(Duration, &'a Deed)>,
-    troubles: VecDeque<(Duration, Trouble)>,
+    disturbances: VecDeque<(Duration, Disturbance)>,
     stop: Option<Stop>,
     ends: &'a [End],
-    enough_room: bool,
+    enough_capacity: bool,
     excused: &'a [&'a str],
     replicas: bool,
-    /// When the last thing happened that the operator has to cope with.
+    /// The time of the last event that the operator has to handle.
     disturbed: Duration,
     hit: BTreeMap<&'static str, u64>,
 }
 
 impl<'a> Run<'a> {
-    /// A world as it is before the operator starts.
+    /// A world before the operator starts.
     pub fn new(scenario: &'a Scenario, seed: u64) -> Self {
         let mut stage = Stage::new(scenario.kind, seed);
         for deed in &scenario.before {
@@ -60,10 +58,10 @@ impl<'a> Run<'a> {
         Self {
             stage,
             script: scenario.acts.iter().map(|(at, deed)| (*at, deed)).collect(),
-            troubles: VecDeque::new(),
+            disturbances: VecDeque::new(),
             stop: None,
             ends: &scenario.ends,
-            enough_room: scenario.enough_room,
+            enough_capacity: scenario.enough_capacity,
             excused: scenario.excused,
             replicas: scenario.kind == Kind::Replicas,
             disturbed: Duration::ZERO,
@@ -75,7 +73,7 @@ impl<'a> Run<'a> {
         &mut self.stage.world
     }
 
-    /// The acts happen at other times, in the same order.
+    /// The actions happen at other times, in the same order.
     pub fn at_other_times(mut self, mut pause: impl FnMut(Duration) -> Duration) -> Self {
         let (mut before, mut now) = (Duration::ZERO, Duration::ZERO);
         for (at, _) in &mut self.script {
@@ -87,30 +85,27 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// When the last act happens, if nothing holds it up.
+    /// The time of the last action, if nothing delays it.
     pub fn last_act(&self) -> Duration {
         self.script.back().map_or(Duration::ZERO, |(at, _)| *at)
     }
 
-    /// How many processes there are.
     pub fn replicas(&self) -> usize {
         self.stage.replicas()
     }
 
-    /// These things go wrong, in this order.
-    pub fn with(mut self, troubles: Vec<(Duration, Trouble)>) -> Self {
-        self.troubles = troubles.into();
+    pub fn with(mut self, disturbances: Vec<(Duration, Disturbance)>) -> Self {
+        self.disturbances = disturbances.into();
         self
     }
 
-    /// The whole operator crashes there.
     pub fn with_crash(mut self, stop: Stop) -> Self {
         self.stage.world.servers().into_iter().for_each(|(_, server)| server.stop(&stop));
         self.stop = Some(stop);
         self
     }
 
-    /// From the start of the operator to the verdict.
+    /// Runs from the start of the operator to the checks.
     pub async fn goes(mut self) -> Outcome {
         self.stage.start();
         while let Some(at) = self.next() {
@@ -123,19 +118,17 @@ impl<'a> Run<'a> {
         outcome
     }
 
-    /// When the next thing happens.
     fn next(&self) -> Option<Duration> {
-        let times = [self.script.front().map(|(at, _)| *at), self.troubles.front().map(|(at, _)| *at)];
+        let times = [self.script.front().map(|(at, _)| *at), self.disturbances.front().map(|(at, _)| *at)];
         times.into_iter().flatten().min()
     }
 
-    /// Everything that is due happens.
     fn happens(&mut self) {
         let now = self.stage.world.age();
-        assert!(now < self.disturbed + LIVENESS, "an act of the scenario has not become possible");
-        while self.troubles.front().is_some_and(|(at, _)| *at <= now) {
-            if let Some((_, trouble)) = self.troubles.pop_front() {
-                trouble.happens(&mut self.stage, &mut self.hit);
+        assert!(now < self.disturbed + LIVENESS, "an action of the scenario did not become possible");
+        while self.disturbances.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, disturbance)) = self.disturbances.pop_front() {
+                disturbance.happens(&mut self.stage, &mut self.hit);
             }
             self.disturbed = now;
         }
@@ -149,7 +142,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Time passes, and the crash comes if it is time for it.
+    /// Lets time pass, and crashes the operator when it is time for that.
     async fn pass_until(&mut self, until: Duration) {
         while let Some(left) = until.checked_sub(self.stage.world.age()) {
             let step = if self.replicas { left.min(SUPERVISED) } else { left };
@@ -178,7 +171,7 @@ impl<'a> Run<'a> {
         self.stage.start();
     }
 
-    /// Nothing is written any more after a time, however long one waits.
+    /// Waits until nothing is written any more.
     async fn rests(&mut self) {
         loop {
             let quiet = self.disturbed + LIVENESS + REST;
@@ -187,7 +180,7 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        assert!(self.stop.is_none(), "there is no such write: two runs were not the same");
+        assert!(self.stop.is_none(), "the write does not exist: two runs differed");
         let (last, rest) = (self.effects().last, self.disturbed + LIVENESS);
         assert!(last <= rest, "not at rest at {rest:?}, but at {last:?}:\n{}", self.stage.world.last_writes(20));
     }
@@ -211,20 +204,20 @@ impl<'a> Run<'a> {
     async fn verdict(mut self) {
         let world = &self.stage.world;
         let mut wrong: Vec<_> = self.ends.iter().filter_map(|end| end(world).err()).collect();
-        if self.enough_room {
+        if self.enough_capacity {
             wrong.extend(unsatisfied(world));
         }
         assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), world.last_writes(40));
         if self.replicas {
-            assert_eq!(leader_law::broken(&world.home.calls()), [""; 0]);
+            assert_eq!(leader_invariant::violations(&world.home.calls()), [""; 0]);
         }
-        world.has_kept_all_laws(self.excused);
+        world.has_kept_all_invariants(self.excused);
         let processes = self.stage.take();
-        self.stage.world.whoever_starts_now_writes_nothing(processes).await;
+        self.stage.world.a_new_process_writes_nothing(processes).await;
     }
 }
 
-/// Those that want something and have not got it, although there is room.
+/// The commitments that have less than they want, although there is free capacity.
 fn unsatisfied(world: &World) -> Vec<String> {
     let all = world.servers().into_iter().flat_map(|(_, server)| server.all::<CommittedResource>().unwrap());
     let wants = |object: &CommittedResource| {
@@ -233,9 +226,9 @@ fn unsatisfied(world: &World) -> Vec<String> {
     };
     let unserved = all.filter(wants).filter_map(|object| {
         let ready = object.status.as_ref().and_then(|status| conditions::ready(&status.conditions));
-        let said = ready.map_or_else(String::new, |ready| format!("{}: {}", ready.reason, ready.message));
+        let reported = ready.map_or_else(String::new, |ready| format!("{}: {}", ready.reason, ready.message));
         let name = object.metadata.name.unwrap_or_default();
-        (!said.starts_with("Accepted")).then(|| format!("{name} is not accepted, there is room: {said}"))
+        (!reported.starts_with("Accepted")).then(|| format!("{name} is not accepted, there is capacity: {reported}"))
     });
     unserved.collect()
 }

@@ -1,19 +1,18 @@
-//! Every scenario in many seeds, in each of which everything goes wrong that can, for a time: everything ends as without it.
+//! Every scenario in many seeds, each with every kind of fault for a time: the end is the same as without them.
 
 use std::collections::BTreeMap;
 
 use super::scenario::Scenario;
 use super::threads::spread;
 use super::{chosen, fault_free, not_too_many, plagued};
-use crate::{number, told};
+use crate::{number, reported};
 
-/// Seeds of each scenario. The variable SEEDS says otherwise, and FROM where they begin.
+/// The number of seeds of each scenario; the variables SEEDS and FROM override the number and the first seed.
 const SEEDS: u64 = 200;
 
-/// From so many runs on every kind of fault must have hit.
+/// From this many runs on, every kind of fault must have occurred.
 const MANY: usize = 200;
 
-/// Everything that can go wrong.
 const KINDS: [&str; 23] = [
     "401",
     "403",
@@ -61,13 +60,12 @@ fn every_scenario_ends_as_it_should_in_every_seed() {
         });
         wrong.extend(ended.err().map(|text| format!("{}\n{text}", again(scenario, *seed))));
     }
-    told(&format!("seeds: {} scenarios, {} runs; what hit: {hit:?}", scenarios.len(), jobs.len()));
+    reported(&format!("seeds: {} scenarios, {} runs; what hit: {hit:?}", scenarios.len(), jobs.len()));
     assert!(wrong.is_empty(), "{} of {} runs:\n{}", wrong.len(), jobs.len(), wrong.join("\n\n"));
     let missing: Vec<_> = KINDS.into_iter().filter(|kind| !hit.contains_key(kind)).collect();
-    assert!(jobs.len() < MANY || missing.is_empty(), "these never hit: {missing:?}");
+    assert!(jobs.len() < MANY || missing.is_empty(), "these never occurred: {missing:?}");
 }
 
-/// The command that repeats a run.
 fn again(scenario: &Scenario, seed: u64) -> String {
     format!("SCENARIO={} FROM={seed} SEEDS=1 cargo test -p berth --test simulation in_every_seed", scenario.name)
 }

@@ -1,5 +1,4 @@
-//! Runs are spread over the threads of the machine, each on a runtime of its own. A run that panics does not keep the others
-//! from running.
+//! Spreads runs over threads, each on its own runtime. A run that panics does not stop the others.
 
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -9,13 +8,13 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-/// What became of every job, in their order: what it gave, or what it panicked with.
+/// The result or the panic message of every job, in their order.
 pub fn spread<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<Result<R, String>> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let goes_on = || {
         while let Some((at, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?)))
         {
-            let result = catch_unwind(AssertUnwindSafe(|| work(job))).map_err(|panic| said(&*panic));
+            let result = catch_unwind(AssertUnwindSafe(|| work(job))).map_err(|panic| reported(&*panic));
             done.lock().push((at, result));
         }
     };
@@ -26,13 +25,13 @@ pub fn spread<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Ve
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn reported(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
 #[test]
-fn every_job_is_done_once_and_one_that_panics_is_told() {
+fn every_job_is_done_once_and_one_that_panics_is_reported() {
     let jobs: Vec<_> = (0..100).collect();
     let done = spread(&jobs, |job| {
         assert!(*job != 7, "number {job}");

@@ -1,5 +1,5 @@
-//! VMs of scenarios: somebody books them into slots, agents list them, and they move and end. What happens to a VM that an
-//! operator does not know of yet waits until it does, so that every run ends in the same way.
+//! VMs in scenarios: they are booked into slots, agents list them, and they move and end. An action on a VM that an
+//! operator does not know yet waits until it does, so that every run has the same end.
 
 use berth_crds::conditions::{self, whole_seconds};
 use berth_crds::{Allocation, Hypervisor, Reservation, Time, facts, labels, testing};
@@ -23,7 +23,7 @@ pub fn starts_in(uuid: &'static str, vm: &'static str) -> Deed {
     })
 }
 
-/// The VM, which is confirmed in a slot of the commitment, is listed by another host as well.
+/// Another host lists the VM as well, which a slot of the commitment confirms.
 pub fn arrives_elsewhere(uuid: &'static str, vm: &'static str) -> Deed {
     Box::new(move |stage| {
         let Some(from) = stays(stage, uuid, vm) else { return false };
@@ -34,7 +34,7 @@ pub fn arrives_elsewhere(uuid: &'static str, vm: &'static str) -> Deed {
     })
 }
 
-/// The host that the VM came from does not list it any more.
+/// The source host does not list the VM any more.
 pub fn has_left(vm: &'static str) -> Deed {
     Box::new(move |stage| {
         let Some(from) = stage.vms.get_mut(vm).map(|hosts| hosts.remove(0)) else { return false };
@@ -42,7 +42,7 @@ pub fn has_left(vm: &'static str) -> Deed {
     })
 }
 
-/// The VM, which is confirmed in a slot of the commitment, ends.
+/// The VM, which a slot of the commitment confirms, ends.
 pub fn ends(uuid: &'static str, vm: &'static str) -> Deed {
     Box::new(move |stage| {
         let Some(host) = stays(stage, uuid, vm) else { return false };
@@ -50,7 +50,6 @@ pub fn ends(uuid: &'static str, vm: &'static str) -> Deed {
     })
 }
 
-/// A slot in force that nobody uses.
 fn is_empty(slot: &Reservation) -> bool {
     let ready = slot.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions));
     let known = facts::slot(slot);

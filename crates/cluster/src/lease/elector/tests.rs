@@ -1,4 +1,4 @@
-//! The election against an API server that answers as it is told, on a paused clock.
+//! The election against a scripted API server, on a paused clock.
 
 mod address;
 
@@ -14,15 +14,15 @@ use super::*;
 use crate::testing::{Reply, Request, metrics, scripted};
 use crate::{Lost, NotLeader};
 
-/// How the API server is.
+/// The state of the API server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Health {
     Well,
-    /// It never answers, and does nothing.
+    /// It never answers, and changes nothing.
     Hangs,
-    /// It does what it is asked, and the answer is lost.
+    /// It performs the request, and the answer is lost.
     Mute,
-    /// It answers with this code, and does nothing.
+    /// It answers with this code, and changes nothing.
     Sick(u16),
 }
 
@@ -219,7 +219,7 @@ async fn a_renewal_whose_answer_was_lost_counts_from_its_sending() {
     scene.leads().await;
     let renewed = scene.until_renewed().await;
     scene.is(Health::Mute);
-    sleep(Duration::from_secs(2)).await; // The renewal is written and not answered, and the read after it neither.
+    sleep(Duration::from_secs(2)).await; // The renewal and the read after it get no answer.
     scene.is(Health::Hangs);
     let held = scene.lease()["spec"]["renewTime"].clone();
     sleep(Duration::from_millis(3_900)).await;

@@ -1,4 +1,4 @@
-//! The step by tables: what is known, what is to be done.
+//! Tables for `step`: the known facts, and the resulting action.
 
 use super::*;
 
@@ -8,24 +8,24 @@ fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn record(holder: &str, version: &str, mark: i64) -> Record {
+fn record(holder: &str, version: &str, renew_time: i64) -> LeaseRecord {
     let holder = Some(holder.to_owned()).filter(|holder| !holder.is_empty());
-    Record { holder, version: version.to_owned(), duration: s(15), mark: Some(Mark(mark)) }
+    LeaseRecord { holder, version: version.to_owned(), duration: s(15), renew_time: Some(RenewTime(renew_time)) }
 }
 
 /// A replica that has read this after 100 s.
-fn having_read(record: Option<Record>) -> Standing {
-    let mut standing = Standing::new(ME.to_owned());
+fn having_read(record: Option<LeaseRecord>) -> ReplicaState {
+    let mut standing = ReplicaState::new(ME.to_owned());
     standing.reads(s(100));
     standing.sees(record, s(100));
     standing
 }
 
 /// A leader whose last renewal was sent at 100 s and answered at 101 s.
-fn leader() -> Standing {
+fn leader() -> ReplicaState {
     let mut standing = having_read(None);
-    let mark = standing.writes(s(100), Mark(7));
-    standing.sees(Some(record(ME, "2", mark.0)), s(101));
+    let renew_time = standing.writes(s(100), RenewTime(7));
+    standing.sees(Some(record(ME, "2", renew_time.0)), s(101));
     standing
 }
 
@@ -37,7 +37,7 @@ fn renew(version: &str) -> Action {
     Action::Renew(version.to_owned())
 }
 
-fn steps(standing: &Standing, table: &[(u64, Action)]) {
+fn steps(standing: &ReplicaState, table: &[(u64, Action)]) {
     for (now, action) in table {
         assert_eq!(&standing.step(s(*now)), action, "at {now} s");
     }
@@ -45,7 +45,7 @@ fn steps(standing: &Standing, table: &[(u64, Action)]) {
 
 #[test]
 fn it_reads_first() {
-    assert_eq!(Standing::new(ME.to_owned()).step(s(0)), Action::Read);
+    assert_eq!(ReplicaState::new(ME.to_owned()).step(s(0)), Action::Read);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_foreign_lease_is_read_every_two_seconds_and_taken_when_it_has_not_changed_f
 #[test]
 fn a_foreign_lease_that_lasts_longer_than_ours_is_waited_for() {
     for (duration, end) in [(30, 130), (1, 115)] {
-        let foreign = having_read(Some(Record { duration: s(duration), ..record("other", "1", 0) }));
+        let foreign = having_read(Some(LeaseRecord { duration: s(duration), ..record("other", "1", 0) }));
         steps(&foreign, &[(end - 1, Action::Read), (end, acquire("1"))]);
     }
 }
@@ -73,7 +73,7 @@ fn any_change_of_a_foreign_lease_shows_that_its_holder_lives() {
     let mut foreign = having_read(Some(record("other", "1", 0)));
     foreign.sees(Some(record("other", "1", 0)), s(110));
     steps(&foreign, &[(115, acquire("1"))]);
-    // The same `renewTime`: its wall clock stands still, but it has written.
+    // The same `renewTime`: its wall clock does not move, but it has written.
     foreign.sees(Some(record("other", "2", 0)), s(114));
     steps(&foreign, &[(115, Action::Read), (128, Action::Read), (129, acquire("2"))]);
 }
@@ -114,12 +114,12 @@ fn a_leader_takes_back_what_was_emptied_or_deleted() {
 #[test]
 fn after_a_lost_answer_it_reads_and_an_own_write_counts_from_its_sending() {
     let mut leader = leader();
-    let mark = leader.writes(s(102), Mark(8));
+    let renew_time = leader.writes(s(102), RenewTime(8));
     leader.unknown();
     steps(&leader, &[(106, Action::Read)]);
     leader.reads(s(106));
     steps(&leader, &[(107, Action::Wait(s(108))), (108, Action::Read)]);
-    leader.sees(Some(record(ME, "3", mark.0)), s(109));
+    leader.sees(Some(record(ME, "3", renew_time.0)), s(109));
     assert_eq!(leader.leads_since(), Some(s(102)));
     steps(&leader, &[(109, renew("3")), (111, renew("3")), (112, Action::Lost(Lost::NotRenewed))]);
 }
@@ -127,7 +127,7 @@ fn after_a_lost_answer_it_reads_and_an_own_write_counts_from_its_sending() {
 #[test]
 fn a_lost_write_that_did_not_take_effect_prolongs_nothing() {
     let mut leader = leader();
-    leader.writes(s(102), Mark(8));
+    leader.writes(s(102), RenewTime(8));
     leader.unknown();
     leader.sees(Some(record(ME, "2", 7)), s(106));
     assert_eq!(leader.leads_since(), Some(s(100)));
@@ -138,9 +138,9 @@ fn a_lost_write_that_did_not_take_effect_prolongs_nothing() {
 fn a_lost_acquisition_is_known_again_if_there_is_time_to_begin() {
     for (seen, held) in [(109, Some(s(100))), (110, None)] {
         let mut standing = having_read(None);
-        let mark = standing.writes(s(100), Mark(7));
+        let renew_time = standing.writes(s(100), RenewTime(7));
         standing.unknown();
-        standing.sees(Some(record(ME, "2", mark.0)), s(seen));
+        standing.sees(Some(record(ME, "2", renew_time.0)), s(seen));
         assert_eq!(standing.leads_since(), held);
         steps(&standing, &[(seen, renew("2"))]);
     }
@@ -149,7 +149,7 @@ fn a_lost_acquisition_is_known_again_if_there_is_time_to_begin() {
 #[test]
 fn after_a_refusal_it_reads_and_knows_still_how_old_the_lease_is() {
     let mut standing = having_read(Some(record("other", "1", 0)));
-    standing.writes(s(115), Mark(1));
+    standing.writes(s(115), RenewTime(1));
     standing.refused();
     steps(&standing, &[(115, Action::Read)]);
     standing.sees(Some(record("other", "1", 0)), s(116));
@@ -157,17 +157,17 @@ fn after_a_refusal_it_reads_and_knows_still_how_old_the_lease_is() {
 }
 
 #[test]
-fn a_wall_clock_that_goes_back_does_not_make_two_writes_look_the_same() {
+fn a_wall_clock_that_goes_back_does_not_make_two_writes_equal() {
     let mut standing = having_read(None);
-    let marks = [5, 5, -9, 100].map(|wall| standing.writes(s(100), Mark(wall)).0);
+    let marks = [5, 5, -9, 100].map(|wall| standing.writes(s(100), RenewTime(wall)).0);
     assert_eq!(marks, [5, 6, 7, 100]);
 }
 
 #[test]
 fn a_leader_waits_for_an_answer_only_so_long_that_it_can_try_again() {
     let (leader, longest) = (leader(), s(4));
-    for (now, patience) in [(101, 4), (102, 4), (106, 2), (108, 1), (111, 0)] {
-        assert_eq!(leader.patience(s(now), longest), s(patience));
+    for (now, timeout) in [(101, 4), (102, 4), (106, 2), (108, 1), (111, 0)] {
+        assert_eq!(leader.remaining_time(s(now), longest), s(timeout));
     }
-    assert_eq!(having_read(None).patience(s(500), longest), longest);
+    assert_eq!(having_read(None).remaining_time(s(500), longest), longest);
 }

@@ -1,4 +1,4 @@
-//! Examples for each rule, and a model: an API server with a history, a watch that lags, breaks and lists anew, foreign
+//! Examples for each rule, and a model: an API server with a history, a watch that lags, breaks and lists again, other
 //! writers, and own calls whose answers come late, in any order, or never.
 
 use kube::core::ObjectMeta;
@@ -6,25 +6,24 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The content of an object in these tests: which incarnation, which version.
+/// The content of an object in these tests: incarnation and version.
 type Content = (u64, u64);
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-fn report(name: &str, uid: u64, version: u64) -> Report<Content> {
-    Report { name: name.into(), uid: uid.to_string().into(), version, content: Ok(Arc::new((uid, version))) }
+fn report(name: &str, uid: u64, version: u64) -> ReportedObject<Content> {
+    ReportedObject { name: name.into(), uid: uid.to_string().into(), version, content: Ok(Arc::new((uid, version))) }
 }
 
-fn broken(name: &str, uid: u64, version: u64) -> Report<Content> {
-    let broken = Broken { metadata: ObjectMeta::default(), error: "bad".into(), raw: Arc::default() };
-    Report { content: Err(Arc::new(broken)), ..report(name, uid, version) }
+fn invalid(name: &str, uid: u64, version: u64) -> ReportedObject<Content> {
+    let invalid = InvalidObject { metadata: ObjectMeta::default(), error: "bad".into(), raw: Arc::default() };
+    ReportedObject { content: Err(Arc::new(invalid)), ..report(name, uid, version) }
 }
 
 fn entries() -> Entries<Content> {
     Entries::new(ClusterName::home())
 }
 
-/// Entries after a complete list of `objects`.
 fn listed(objects: &[(&str, u64, u64)]) -> Entries<Content> {
     let mut entries = entries();
     relist(&mut entries, objects);
@@ -84,7 +83,7 @@ fn an_answer_that_comes_after_the_deletion_resurrects_nothing() {
 }
 
 #[test]
-fn an_own_write_during_a_list_survives_it_in_doubt_until_an_event_or_a_look_settles_it() {
+fn an_own_write_during_a_list_survives_it_in_doubt_until_an_event_or_a_reconciliation_settles_it() {
     for settled_by_event in [true, false] {
         let mut entries = listed(&[("a", 1, 5)]);
         entries.init();
@@ -145,7 +144,7 @@ fn an_event_settles_an_unknown_create() {
 }
 
 #[test]
-fn a_look_that_began_before_the_doubt_does_not_settle_it() {
+fn a_reconciliation_that_began_before_the_doubt_does_not_settle_it() {
     let mut entries = listed(&[("a", 1, 5)]);
     let ticket = entries.ticket("a");
     entries.doubt(&"a".into());
@@ -166,41 +165,49 @@ fn a_late_not_found_does_not_remove_a_successor() {
 #[test]
 fn a_malformed_object_keeps_its_last_readable_state_and_a_new_one_has_none() {
     let mut entries = listed(&[("a", 1, 5)]);
-    let change = &entries.applied(broken("a", 1, 6))[0];
+    let change = &entries.applied(invalid("a", 1, 6))[0];
     assert_eq!((change.old.as_deref(), change.new.as_deref()), (Some(&(1, 5)), Some(&(1, 5))));
-    assert_eq!(entries.broken().count(), 1);
-    entries.applied(broken("a", 2, 8));
+    assert_eq!(entries.invalid().count(), 1);
+    entries.applied(invalid("a", 2, 8));
     assert!(shown(&entries).is_empty());
     entries.applied(report("a", 2, 9));
-    assert_eq!((entries.broken().count(), shown(&entries).len()), (0, 1));
+    assert_eq!((entries.invalid().count(), shown(&entries).len()), (0, 1));
 }
 
 #[test]
-fn whoever_asks_what_is_unreadable_walks_past_that_alone() {
+fn listing_invalid_objects_walks_past_those_alone() {
     let names: Vec<_> = (0..100).map(|number| format!("n{number:03}")).collect();
     let mut entries = listed(&names.iter().map(|name| (name.as_str(), 1, 5)).collect::<Vec<_>>());
-    assert_eq!(entries.broken().size_hint(), (0, Some(0)));
-    entries.applied(broken("n050", 1, 6));
-    assert_eq!(entries.broken().size_hint(), (1, Some(1)));
+    assert_eq!(entries.invalid().size_hint(), (0, Some(0)));
+    entries.applied(invalid("n050", 1, 6));
+    assert_eq!(entries.invalid().size_hint(), (1, Some(1)));
 }
 
 // ---- the model
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Somebody else creates, changes or deletes.
-    Foreign { name: usize, delete: bool },
-    /// We create or patch; with `lost`, no answer will come.
-    Write { name: usize, lost: bool },
+    Foreign {
+        name: usize,
+        delete: bool,
+    },
+    /// We create or patch; with `lost`, no answer comes.
+    Write {
+        name: usize,
+        lost: bool,
+    },
     /// We delete the incarnation that the store shows.
-    Delete { name: usize, lost: bool },
-    /// We ask for an object.
-    Get { name: usize },
-    /// One of the outstanding answers arrives.
+    Delete {
+        name: usize,
+        lost: bool,
+    },
+    Get {
+        name: usize,
+    },
     Answer(usize),
-    /// The watch or list delivers its next report.
+    /// The watch or list delivers its next event.
     Watch,
-    /// The watch breaks and begins with a new list.
+    /// The watch breaks and starts with a new list.
     Break,
 }
 
@@ -232,7 +239,7 @@ struct Event {
     deleted: bool,
 }
 
-/// A version, and the objects that were there then and are not delivered yet.
+/// A version, and the objects of that version that are not delivered yet.
 type Snapshot = (u64, Vec<(&'static str, u64, u64)>);
 
 enum Stream {
@@ -248,9 +255,8 @@ struct World {
     outstanding: Vec<(&'static str, Ticket, Answer)>,
     entries: Entries<Content>,
     newest_shown: BTreeMap<String, u64>,
-    /// Own writes that were answered: name, incarnation, version.
+    /// Own writes with an answer: name, incarnation, version.
     written: Vec<(&'static str, u64, u64)>,
-    /// Own deletions that were answered.
     removed: BTreeSet<u64>,
 }
 
@@ -308,10 +314,10 @@ impl World {
 
     fn write(&mut self, name: &'static str, lost: bool) {
         let ticket = self.entries.ticket(name);
-        // A patch of an object that is gone is "not found", which tells that the incarnation we saw is gone.
+        // A patch of an object that is gone is "not found", which shows that the incarnation we saw is gone.
         let answer = match (&ticket.uid, self.objects.get(name)) {
             (Some(uid), None) => Answer::Removed(uid.parse().unwrap()),
-            (None, Some(_)) => Answer::Refused, // AlreadyExists: somebody asks
+            (None, Some(_)) => Answer::Refused, // AlreadyExists
             _ => {
                 let (uid, version) = self.put(name);
                 Answer::Wrote(uid, version)
@@ -395,7 +401,7 @@ impl World {
             let known = self.log.iter().any(|e| e.name == name && e.uid == uid && e.version == version && !e.deleted);
             prop_assert!(known, "invented {name} {uid} {version}");
             let newest = self.newest_shown.entry(name.clone()).or_default();
-            prop_assert!(version >= *newest, "{name} fell back from {newest} to {version}");
+            prop_assert!(version >= *newest, "{name} went back from {newest} to {version}");
             *newest = version;
             // Answers to several own calls may cross each other and a list; what we then cannot know is in doubt.
             let returned = self.removed.contains(&uid) && !self.entries.in_doubt(&name);
@@ -410,7 +416,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything outstanding arrives, what is in doubt is looked at: then the store must agree with the server.
+    /// Everything outstanding arrives, and doubtful objects are read again: then the store must agree with the server.
     fn come_to_rest(&mut self) -> Result<(), TestCaseError> {
         while !self.outstanding.is_empty() {
             self.answer(0);
@@ -436,7 +442,8 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
-    /// Never an older object than before, never an own write forgotten, never one invented, and the truth in the end.
+    /// The store never goes back to an older object, never forgets or invents an own write, and agrees with the server
+    /// in the end.
     #[test]
     fn the_store_goes_forward_and_arrives_at_the_truth(ops in prop::collection::vec(op(), 1..60)) {
         let mut world = World::new();

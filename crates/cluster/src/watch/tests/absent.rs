@@ -1,7 +1,7 @@
-//! A kind that need not be installed: while it is not, nothing waits for it and nobody is bothered.
+//! An optional kind: while it is not installed, nothing waits for it and nothing is logged.
 
 use super::*;
-use crate::testing::Said;
+use crate::testing::LogCapture;
 
 #[derive(Default)]
 struct Installed {
@@ -14,9 +14,9 @@ fn not_installed() -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_comes_and_goes_is_told_once_each_time_and_waits_for_nobody() {
+async fn a_kind_that_comes_and_goes_is_reported_once_each_time_and_blocks_nothing() {
     let (installed, open) = (Arc::new(Installed::default()), Mutex::default());
-    let (state, said) = (installed.clone(), Said::listen());
+    let (state, log) = (installed.clone(), LogCapture::listen());
     let gone =
         json!({ "type": "ERROR", "object": { "kind": "Status", "code": 404, "reason": "NotFound", "message": "" } });
     let (registry, all) = metrics();
@@ -37,31 +37,31 @@ async fn a_kind_that_comes_and_goes_is_told_once_each_time_and_waits_for_nobody(
     let task = tokio::spawn(feed_optional(store.clone(), cluster, stop.clone(), all.stores));
 
     timeout(Duration::from_secs(1), store.synced(&home())).await.unwrap();
-    assert!(!store.is_served(&home()) && store.followed(&home()).is_ok());
+    assert!(!store.is_served(&home()) && store.require_synced(&home()).is_ok());
     assert_eq!(store.completeness(&home()), Completeness::Complete);
     sleep(Duration::from_secs(600)).await;
     let asked = installed.asked.swap(0, Ordering::Relaxed);
-    assert!((15..40).contains(&asked), "asked {asked} times in ten minutes");
-    assert_eq!(said.take().len(), 1, "told once");
+    assert!((15..40).contains(&asked), "{asked} requests in ten minutes");
+    assert_eq!(log.take().len(), 1, "logged once");
     assert!(!registry.render().contains("berth_watch_failures_total{"), "{}", registry.render());
 
     installed.now.store(true, Ordering::Relaxed);
     sleep(LONGEST_PAUSE + Duration::from_secs(1)).await;
     assert!(store.is_served(&home()) && store.get(&ObjectKey::new(home(), "a")).is_some());
-    assert_eq!(said.take().len(), 1, "it is there");
+    assert_eq!(log.take().len(), 1, "the object is there");
 
     installed.now.store(false, Ordering::Relaxed);
     ends.recv().await.unwrap().send(gone).unwrap();
     sleep(Duration::from_secs(5)).await;
-    assert!(!store.is_served(&home()) && store.is_empty() && store.followed(&home()).is_ok());
-    assert_eq!(said.take().len(), 1, "gone again");
+    assert!(!store.is_served(&home()) && store.is_empty() && store.require_synced(&home()).is_ok());
+    assert_eq!(log.take().len(), 1, "the object is gone again");
     stop.cancel();
     task.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_answer_of_a_server_that_has_just_started_is_not_believed() {
-    let (tries, open, said) = (AtomicUsize::new(0), Mutex::default(), Said::listen());
+    let (tries, open, log) = (AtomicUsize::new(0), Mutex::default(), LogCapture::listen());
     let (_registry, all) = metrics();
     let store = Store::<Thing>::new(&[]);
     let cluster = crate::testing::scripted(move |request| match tries.fetch_add(1, Ordering::Relaxed) {
@@ -71,6 +71,6 @@ async fn one_answer_of_a_server_that_has_just_started_is_not_believed() {
     });
     let task = tokio::spawn(feed_optional(store.clone(), cluster, CancellationToken::new(), all.stores));
     store.synced(&home()).await;
-    assert_eq!((store.len(), said.take()), (1, Vec::<String>::new()));
+    assert_eq!((store.len(), log.take()), (1, Vec::<String>::new()));
     task.abort();
 }

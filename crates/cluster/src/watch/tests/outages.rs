@@ -1,23 +1,22 @@
-//! Clusters that go and come back: away at the start or later, without the CRD, with another past, with credentials that
-//! have expired or rights that are missing.
+//! Clusters that go and come back: away at the start or later, without the CRD, with another history, with expired
+//! credentials or missing rights.
 
 use std::sync::Arc;
 
 use super::*;
-use crate::testing::Said;
+use crate::testing::LogCapture;
 
-/// What the API server is at the moment.
+/// The current state of the API server.
 #[derive(Clone)]
 enum Mood {
     Away,
     Answers(u16),
-    /// Lists, and refuses to watch.
     NoWatch,
     /// Everything works, with these objects and this newest version.
     Fine(Vec<Thing>, u64),
 }
 
-/// An API server whose mood changes; open watches break when it does.
+/// An API server whose state changes; open watches break when it does.
 #[derive(Clone)]
 struct Server {
     mood: Arc<Mutex<Mood>>,
@@ -48,7 +47,7 @@ impl Server {
             Mood::Answers(code) => Reply::error(code, "", "the server could not find the requested resource"),
             Mood::NoWatch if is_watch(request) => Reply::error(403, "Forbidden", "may not watch"),
             Mood::NoWatch => list(10, "", &[thing("a", "a", 3)]),
-            // As a real one does: a version that is yet to come is waited for, silently.
+            // Like a real server: a watch from a future version waits silently.
             Mood::Fine(_, newest) if is_watch(request) && from >= Some(newest) => watch(&[], &self.open),
             Mood::Fine(..) if is_watch(request) => Reply::error(410, "Expired", "too old resource version"),
             Mood::Fine(things, newest) => list(newest, "", &things),
@@ -60,16 +59,16 @@ impl Server {
 struct Fed {
     store: Store<Thing>,
     registry: berth_telemetry::metrics::Metrics,
-    said: Said,
+    log: LogCapture,
 }
 
 fn fed(clusters: impl IntoIterator<Item = Cluster>) -> Fed {
     let (registry, all) = metrics();
-    let (store, said) = (Store::new(&[]), Said::listen());
+    let (store, log) = (Store::new(&[]), LogCapture::listen());
     for cluster in clusters {
         tokio::spawn(feed(store.clone(), cluster, CancellationToken::new(), all.stores.clone()));
     }
-    Fed { store, registry, said }
+    Fed { store, registry, log }
 }
 
 impl Fed {
@@ -104,7 +103,6 @@ fn fine(things: &[Thing], newest: u64) -> Mood {
     Mood::Fine(things.to_vec(), newest)
 }
 
-/// Long enough for everything to recover.
 async fn a_while() {
     sleep(LONGEST_PAUSE + LONGEST_QUIET * 2 + READ_DEADLINE).await;
 }
@@ -119,15 +117,15 @@ async fn a_cluster_that_is_away_at_the_start_stops_nothing_and_comes_later() {
     assert_eq!(fed.why_partial("az-b"), "its watch fails: the API server does not answer: connection reset");
     assert!(fed.shows(r#"berth_store_complete{cluster="az-b",kind="Thing"} 0"#));
     let asked = remote.asked.load(Ordering::Relaxed);
-    assert!((20..30).contains(&asked), "asked {asked} times in ten minutes");
-    let said = fed.said.take();
-    assert_eq!(said.len(), 1, "{said:#?}");
+    assert!((20..30).contains(&asked), "{asked} requests in ten minutes");
+    let log = fed.log.take();
+    assert_eq!(log.len(), 1, "{log:#?}");
 
     remote.becomes(fine(&[thing("b", "b", 4)], 20));
     a_while().await;
     assert_eq!((fed.names(), fed.is_complete("az-b")), (vec!["az-b/b".to_owned(), "home/a".to_owned()], true));
     assert!(fed.shows(r#"berth_store_complete{cluster="az-b",kind="Thing"} 1"#));
-    assert_eq!(fed.said.take(), [r#"INFO the watch works again kind="Thing" cluster=az-b"#]);
+    assert_eq!(fed.log.take(), [r#"INFO watch works again kind="Thing" cluster=az-b"#]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,15 +135,15 @@ async fn a_cluster_that_goes_away_stays_known_and_is_complete_again_when_it_is_b
     fed.store.synced(&"az-b".into()).await;
     remote.becomes(Mood::Away);
     sleep(Duration::from_secs(3600)).await;
-    assert_eq!((fed.names().len(), fed.is_complete("az-b")), (2, false), "what was known stays, as partial");
-    assert_eq!(fed.said.take().len(), 1);
+    assert_eq!((fed.names().len(), fed.is_complete("az-b")), (2, false), "known objects stay, as partial");
+    assert_eq!(fed.log.take().len(), 1);
     remote.becomes(fine(&[thing("b", "b", 12), thing("c", "c", 11)], 12));
     a_while().await;
     assert_eq!((fed.names(), fed.is_complete("az-b")), (vec!["az-b/b".to_owned(), "az-b/c".to_owned()], true));
-    assert_eq!(fed.said.take().len(), 1);
+    assert_eq!(fed.log.take().len(), 1);
 }
 
-/// The CRD is removed, and all objects with it; later it is installed again.
+/// The CRD is removed with all objects; later it is installed again.
 #[tokio::test(start_paused = true)]
 async fn a_crd_that_was_removed_and_installed_again_is_listed_anew() {
     let remote = Server::new(fine(&[thing("a", "a", 3), thing("b", "b", 4)], 10));
@@ -160,10 +158,10 @@ async fn a_crd_that_was_removed_and_installed_again_is_listed_anew() {
     remote.becomes(fine(&[thing("b", "b2", 31)], 40));
     a_while().await;
     assert_eq!((fed.objects(), fed.is_complete("az-b")), (vec![("az-b/b".to_owned(), "31".to_owned())], true));
-    assert_eq!(fed.said.take().len(), 2);
+    assert_eq!(fed.log.take().len(), 2);
 }
 
-/// Restored from a backup, or set up anew at the same address.
+/// Restored from a backup, or set up again at the same address.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_has_lost_its_past_is_believed() {
     let remote = Server::new(fine(&[thing("a", "a", 300), thing("b", "b", 400)], 1000));
@@ -171,8 +169,8 @@ async fn a_server_that_has_lost_its_past_is_believed() {
     let changes: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = changes.clone();
     fed.store.on_state(move |change| {
-        let room = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|one| one.metadata.uid.clone());
-        log.lock().push(format!("{} {:?} {:?}", change.key, room(&change.old), room(&change.new)));
+        let size = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|one| one.metadata.uid.clone());
+        log.lock().push(format!("{} {:?} {:?}", change.key, size(&change.old), size(&change.new)));
     });
     fed.store.synced(&"az-b".into()).await;
     changes.lock().clear();
@@ -182,31 +180,28 @@ async fn a_server_that_has_lost_its_past_is_believed() {
     a_while().await;
     let expected = [("az-b/b".to_owned(), "5".to_owned()), ("az-b/c".to_owned(), "6".to_owned())];
     assert_eq!((fed.objects(), fed.is_complete("az-b")), (expected.to_vec(), true));
-    let told = [r#"az-b/b Some("b") Some("b2")"#, r#"az-b/c None Some("c")"#, r#"az-b/a Some("a") None"#];
-    assert_eq!(*changes.lock(), told);
-    let said = fed.said.take();
-    assert!(said[1].starts_with("WARN the API server shows an older state than before"), "{said:#?}");
-    assert_eq!(said.len(), 3, "{said:#?}");
+    let reported = [r#"az-b/b Some("b") Some("b2")"#, r#"az-b/c None Some("c")"#, r#"az-b/a Some("a") None"#];
+    assert_eq!(*changes.lock(), reported);
+    let log = fed.log.take();
+    assert!(log[1].starts_with("WARN API server shows an older state than before"), "{log:#?}");
+    assert_eq!(log.len(), 3, "{log:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn expired_credentials_are_told_once_and_new_ones_are_enough() {
+async fn expired_credentials_are_reported_once_and_new_ones_are_enough() {
     let remote = Server::new(fine(&[thing("a", "a", 3)], 10));
     let fed = fed([remote.cluster("az-b")]);
     fed.store.synced(&"az-b".into()).await;
     remote.becomes(Mood::Answers(401));
     sleep(Duration::from_secs(600)).await;
-    let said = fed.said.take();
-    assert_eq!(said.len(), 1, "{said:#?}");
-    assert!(said[0].contains("does not accept our credentials (401): renew the token"), "{said:#?}");
+    let log = fed.log.take();
+    assert_eq!(log.len(), 1, "{log:#?}");
+    assert!(log[0].contains("does not accept our credentials (401): renew the token"), "{log:#?}");
     remote.becomes(fine(&[thing("a", "a", 3)], 10));
     a_while().await;
     assert!(fed.is_complete("az-b"));
-    let again = [
-        "INFO the API server accepts our credentials again cluster=az-b",
-        r#"INFO the watch works again kind="Thing" cluster=az-b"#,
-    ];
-    assert_eq!(fed.said.take(), again);
+    let again = ["INFO credentials accepted again cluster=az-b", r#"INFO watch works again kind="Thing" cluster=az-b"#];
+    assert_eq!(fed.log.take(), again);
 }
 
 /// A list that succeeds proves nothing about the watch.
@@ -217,11 +212,11 @@ async fn a_right_to_watch_that_is_missing_floods_neither_the_log_nor_the_server(
     sleep(Duration::from_secs(600)).await;
     assert_eq!((fed.names().len(), fed.is_complete("az-b")), (1, false));
     let asked = remote.asked.load(Ordering::Relaxed);
-    assert!(asked < 60, "asked {asked} times in ten minutes");
-    assert_eq!(fed.said.take().len(), 1);
+    assert!(asked < 60, "{asked} requests in ten minutes");
+    assert_eq!(fed.log.take().len(), 1);
 }
 
-/// Every other connection breaks at once, as behind a load balancer with one server that is out of order.
+/// Every second connection breaks at once, as behind a load balancer with one broken server.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_works_now_and_then_does_not_flood_the_log() {
     let remote = Server::new(fine(&[thing("a", "a", 3)], 10));
@@ -232,6 +227,6 @@ async fn a_server_that_works_now_and_then_does_not_flood_the_log() {
         remote.becomes(fine(&[thing("a", "a", 3)], 10));
         sleep(Duration::from_secs(2)).await;
     }
-    let said = fed.said.take().len();
-    assert!(said < 100, "{said} lines in twenty minutes");
+    let log = fed.log.take().len();
+    assert!(log < 100, "{log} lines in twenty minutes");
 }

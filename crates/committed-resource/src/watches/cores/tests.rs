@@ -11,7 +11,6 @@ fn home() -> ClusterName {
     ClusterName::home()
 }
 
-/// A commitment of cores, accepted or not.
 fn cores(uuid: &str, amount: &str, accepted: bool) -> CommittedResource {
     let mut object = testing::commitment(uuid, amount);
     object.spec.resource_type = ResourceType::Cores;
@@ -22,7 +21,7 @@ fn cores(uuid: &str, amount: &str, accepted: bool) -> CommittedResource {
     object
 }
 
-/// One that waits here, one in another zone, one in another group, one that is served and one of memory.
+/// A waiting commitment here, one in another zone, one in another group, a served one, and one of memory.
 fn store() -> Store<CommittedResource> {
     let (mut zone, mut group) = (cores("zone-1", "8", false), cores("group-1", "8", false));
     zone.spec.availability_zone = "elsewhere".to_owned();
@@ -41,55 +40,59 @@ fn names(keys: impl IntoIterator<Item = ObjectKey>) -> Vec<String> {
 fn freed(old: &CommittedResource, new: Option<&CommittedResource>) -> Vec<String> {
     let key = ObjectKey::new(home(), "commitment-holder");
     let shared = |object: &CommittedResource| std::sync::Arc::new(object.clone());
-    names(by_freed_cores(&Change { key, old: Some(shared(old)), new: new.map(shared) }, &store()))
+    names(map_freed_cores(&Change { key, old: Some(shared(old)), new: new.map(shared) }, &store()))
 }
 
 #[test]
-fn document_20_section_19_no_10e_a_capacity_object_wakes_who_waits_in_its_group_and_zone() {
+fn a_capacity_object_enqueues_who_waits_in_its_group_and_zone() {
     let mut object = FlavorGroupCapacity::default();
     object.spec.flavor_group = testing::GROUP.to_owned();
     object.spec.availability_zone = testing::ZONE.to_owned();
     let key = ObjectKey::new(home(), "capacity");
     let change = |new: Option<FlavorGroupCapacity>| Change { key: key.clone(), old: None, new: new.map(Into::into) };
-    assert_eq!(names(by_capacity(&change(Some(object)), &store())), ["commitment-waiting-1"]);
-    let all = names(by_capacity(&change(None), &store()));
+    assert_eq!(names(map_capacity(&change(Some(object)), &store())), ["commitment-waiting-1"]);
+    let all = names(map_capacity(&change(None), &store()));
     assert_eq!(
         all,
         ["commitment-group-1", "commitment-waiting-1", "commitment-zone-1"],
-        "never readable: all that wait"
+        "unreadable objects: all waiting commitments"
     );
 }
 
 #[test]
-fn cores_that_become_free_wake_who_waits_for_them() {
+fn cores_that_become_free_enqueue_who_waits_for_them() {
     let held = cores("holder", "40", true);
     let change = |change: fn(&mut CommittedResource)| {
         let mut new = held.clone();
         change(&mut new);
         freed(&held, Some(&new))
     };
-    let woken = ["commitment-waiting-1"];
-    assert_eq!(freed(&held, None), woken, "it is gone");
-    assert_eq!(change(|new| new.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH))), woken);
-    assert_eq!(change(|new| new.spec.state = CommitmentState::Superseded), woken);
-    assert_eq!(change(|new| new.spec.state = CommitmentState::Planned), woken);
-    assert_eq!(change(|new| accepted(new).amount = "39".into()), woken, "it has shrunk");
-    assert_eq!(change(|new| accepted(new).availability_zone = "elsewhere".to_owned()), woken, "it has moved");
-    assert_eq!(change(|new| accepted(new).resource_type = ResourceType::Memory), woken);
-    assert_eq!(change(|new| say(new, "expired")), woken, "its end has come");
-    assert_eq!(change(|new| say(new, "DuplicateUUID")), woken, "another object is served");
+    let enqueued = ["commitment-waiting-1"];
+    assert_eq!(freed(&held, None), enqueued, "the commitment is gone");
+    assert_eq!(change(|new| new.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH))), enqueued);
+    assert_eq!(change(|new| new.spec.state = CommitmentState::Superseded), enqueued);
+    assert_eq!(change(|new| new.spec.state = CommitmentState::Planned), enqueued);
+    assert_eq!(change(|new| accepted(new).amount = "39".into()), enqueued, "the commitment has shrunk");
+    assert_eq!(
+        change(|new| accepted(new).availability_zone = "elsewhere".to_owned()),
+        enqueued,
+        "the commitment has moved"
+    );
+    assert_eq!(change(|new| accepted(new).resource_type = ResourceType::Memory), enqueued);
+    assert_eq!(change(|new| say(new, "expired")), enqueued, "the commitment has ended");
+    assert_eq!(change(|new| say(new, "DuplicateUUID")), enqueued, "another object is served");
 }
 
 #[test]
-fn cores_that_stay_taken_wake_nobody() {
+fn cores_that_stay_taken_enqueue_no_commitment() {
     let held = cores("holder", "40", true);
-    let mut wish = held.clone();
-    wish.spec.amount = "8".into();
-    assert_eq!(freed(&held, Some(&wish)), [""; 0], "a wish frees nothing before it is accepted");
+    let mut desired = held.clone();
+    desired.spec.amount = "8".into();
+    assert_eq!(freed(&held, Some(&desired)), [""; 0], "a desired amount frees nothing before it is accepted");
     let mut larger = held.clone();
     accepted(&mut larger).amount = "41".into();
     assert_eq!(freed(&held, Some(&larger)), [""; 0]);
-    assert_eq!(freed(&cores("holder", "40", false), None), [""; 0], "it held nothing");
+    assert_eq!(freed(&cores("holder", "40", false), None), [""; 0], "the commitment held nothing");
 }
 
 fn accepted(object: &mut CommittedResource) -> &mut berth_crds::CommittedResourceSpec {

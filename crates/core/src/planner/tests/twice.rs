@@ -1,5 +1,5 @@
-//! The planner a second time, over plain lists and one slot after the other. It shares the types with the planner and
-//! nothing else, and it is slow.
+//! A second implementation of the planner, over plain lists and one slot after the other. It shares only the types with
+//! the planner, and is slow.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{any_slots, groups, target};
 use crate::flavor::{Flavor, FlavorGroups};
 use crate::ids::HostName;
-use crate::planner::{Kept, PlanError, SlotPlan, Target, Why, World, plan};
+use crate::planner::{KeptSlot, PlanError, PlannerInput, ReleaseReason, SlotPlan, Target, plan};
 use crate::slot::{self, Slot};
 use crate::units::{Bytes, Cores, Resources, scale_cores};
 
@@ -22,13 +22,13 @@ struct Staying {
     enlarged_on: Option<HostName>,
 }
 
-/// What is decided so far.
+/// The decisions so far.
 struct Naive<'a> {
     target: &'a Target,
     groups: &'a FlavorGroups,
     stay: Vec<Staying>,
-    released: Vec<(String, Why)>,
-    room: BTreeMap<HostName, Resources>,
+    released: Vec<(String, ReleaseReason)>,
+    free_capacity: BTreeMap<HostName, Resources>,
 }
 
 impl Staying {
@@ -51,14 +51,14 @@ impl Staying {
     }
 
     /// Whether the slot could become larger; `None` if nothing is known about its host.
-    fn enlarge(&mut self, size: Resources, room: &mut BTreeMap<HostName, Resources>) -> Option<bool> {
+    fn enlarge(&mut self, size: Resources, free_capacity: &mut BTreeMap<HostName, Resources>) -> Option<bool> {
         if let Some(host) = &self.slot.target_host {
-            let left = *room.get(host)?;
+            let left = *free_capacity.get(host)?;
             let more = size - self.size;
             if more.memory > left.memory || more.cpu > left.cpu {
                 return Some(false);
             }
-            room.insert(host.clone(), left - more);
+            free_capacity.insert(host.clone(), left - more);
             self.enlarged_on = Some(host.clone());
         }
         self.size = size;
@@ -67,7 +67,7 @@ impl Staying {
 }
 
 impl<'a> Naive<'a> {
-    fn new(target: &'a Target, world: &World<'a>) -> Self {
+    fn new(target: &'a Target, world: &PlannerInput<'a>) -> Self {
         let (mut stay, mut released) = (Vec::new(), Vec::new());
         let mut slots: Vec<&Slot> = world.slots.iter().filter(|slot| !slot.terminating).collect();
         slots.sort_by_key(|slot| (slot::number(&slot.name, &target.prefix), slot.name.clone()));
@@ -79,9 +79,9 @@ impl<'a> Naive<'a> {
                 && slot.target_host.is_none()
                 && staying.is_empty();
             let why = match () {
-                () if is_other => Some(Why::OtherIdentity),
-                () if slot.size.memory <= Bytes::ZERO => Some(Why::NoMemory),
-                () if is_lost => Some(Why::LostFlavor),
+                () if is_other => Some(ReleaseReason::OtherIdentity),
+                () if slot.size.memory <= Bytes::ZERO => Some(ReleaseReason::NoMemory),
+                () if is_lost => Some(ReleaseReason::LostFlavor),
                 () => None,
             };
             match why {
@@ -89,7 +89,7 @@ impl<'a> Naive<'a> {
                 None => stay.push(staying),
             }
         }
-        Self { target, groups: world.groups, stay, released, room: world.room.clone() }
+        Self { target, groups: world.groups, stay, released, free_capacity: world.free_capacity.clone() }
     }
 
     fn held(&self) -> Bytes {
@@ -101,7 +101,7 @@ impl<'a> Naive<'a> {
     }
 
     /// Removes the slots of these names, in the order of the slots.
-    fn release(&mut self, names: &[String], why: Why) {
+    fn release(&mut self, names: &[String], why: ReleaseReason) {
         for kept in &self.stay {
             if names.contains(&kept.slot.name.to_string()) {
                 self.released.push((kept.slot.name.to_string(), why));
@@ -153,31 +153,31 @@ impl<'a> Naive<'a> {
                 left = Bytes::ZERO;
             }
         }
-        self.release(&gone, Why::Surplus);
+        self.release(&gone, ReleaseReason::Surplus);
     }
 
     fn repair_cores(&mut self) {
         let mut full = Vec::new();
-        let room = &mut self.room;
+        let free_capacity = &mut self.free_capacity;
         for kept in &mut self.stay {
             let Some(flavor) = &kept.flavor else { continue };
             let repaired = kept.size.max(flavor.part(kept.size.memory));
-            if repaired != kept.size && kept.enlarge(repaired, room) == Some(false) && kept.is_empty() {
+            if repaired != kept.size && kept.enlarge(repaired, free_capacity) == Some(false) && kept.is_empty() {
                 full.push(kept.slot.name.to_string());
             }
         }
-        self.release(&full, Why::TooFewCores);
+        self.release(&full, ReleaseReason::TooFewCores);
     }
 
     fn restore(&mut self) {
         let mut missing = self.missing();
-        let room = &mut self.room;
+        let free_capacity = &mut self.free_capacity;
         for kept in &mut self.stay {
             let Some(flavor) = kept.flavor.clone().filter(|_| kept.slot.target_host.is_some()) else { continue };
             let more = (flavor.size().memory - kept.size.memory).min(missing);
             if more > Bytes::ZERO {
                 let larger = kept.size.max(flavor.part(kept.size.memory + more));
-                if kept.enlarge(larger, room) == Some(true) {
+                if kept.enlarge(larger, free_capacity) == Some(true) {
                     missing -= more;
                 }
             }
@@ -190,7 +190,7 @@ impl<'a> Naive<'a> {
         let (mut left, mut created) = (self.missing(), Vec::new());
         while left > Bytes::ZERO {
             let fitting = group.flavors.iter().filter(|flavor| flavor.size().memory <= left);
-            // Among equals the one that is listed first.
+            // Of equal flavors the first in the list.
             let largest = fitting.rev().max_by_key(|flavor| flavor.size().memory);
             let smallest = group.flavors.iter().min_by_key(|flavor| flavor.size().memory).unwrap();
             let (flavor, memory) = match largest {
@@ -204,16 +204,16 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// Everything of a plan that is decided, in its order.
+/// All decisions of a plan, in their order.
 #[derive(Debug, PartialEq)]
 struct Decided {
-    released: Vec<(String, Why)>,
+    released: Vec<(String, ReleaseReason)>,
     sizes: BTreeMap<String, Resources>,
     enlarged: BTreeMap<String, HostName>,
     created: Vec<(String, Resources)>,
 }
 
-fn decide_naively(target: &Target, world: &World<'_>) -> Decided {
+fn decide_naively(target: &Target, world: &PlannerInput<'_>) -> Decided {
     let mut naive = Naive::new(target, world);
     naive.shrink();
     naive.repair_cores();
@@ -244,28 +244,29 @@ fn decided(plan: &SlotPlan, slots: &[Slot]) -> Decided {
     }
 }
 
-/// Room on the hosts that slots of the strategy are on, or none that is known.
-fn any_room() -> impl Strategy<Value = BTreeMap<HostName, Resources>> {
-    let room = (0_u64..100_000, 0_i64..30).prop_map(|(mib, cpu)| Resources::new(Bytes::from_mib(mib), Cores::new(cpu)));
-    prop::collection::btree_map(prop::sample::select(vec!["h1", "h2"]).prop_map(HostName::from), room, 0..3)
+/// Free capacity on the hosts of the strategy's slots, or unknown capacity.
+fn any_capacity() -> impl Strategy<Value = BTreeMap<HostName, Resources>> {
+    let free_capacity =
+        (0_u64..100_000, 0_i64..30).prop_map(|(mib, cpu)| Resources::new(Bytes::from_mib(mib), Cores::new(cpu)));
+    prop::collection::btree_map(prop::sample::select(vec!["h1", "h2"]).prop_map(HostName::from), free_capacity, 0..3)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn the_plan_is_that_of_the_naive_planner(slots in any_slots(), mib in 0_u64..500_000, room in any_room()) {
+    fn the_plan_is_that_of_the_naive_planner(slots in any_slots(), mib in 0_u64..500_000, free_capacity in any_capacity()) {
         let (target, groups) = (target(Bytes::from_mib(mib)), groups());
-        let world = World { groups: &groups, slots: &slots, room: &room, taken: &|_| false, max_new_slots: None };
+        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &|_| false, max_new_slots: None };
         let ours = plan(&target, &world).unwrap();
         prop_assert_eq!(decided(&ours, &slots), decide_naively(&target, &world));
     }
 
     #[test]
     fn a_limit_refuses_exactly_the_plans_that_create_more(slots in any_slots(), mib in 0_u64..500_000, limit in 0_u64..6) {
-        let (target, groups, room) = (target(Bytes::from_mib(mib)), groups(), BTreeMap::new());
-        let world = World { groups: &groups, slots: &slots, room: &room, taken: &|_| false, max_new_slots: Some(limit) };
-        let free = plan(&target, &World { max_new_slots: None, ..world }).unwrap();
+        let (target, groups, free_capacity) = (target(Bytes::from_mib(mib)), groups(), BTreeMap::new());
+        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &|_| false, max_new_slots: Some(limit) };
+        let free = plan(&target, &PlannerInput { max_new_slots: None, ..world }).unwrap();
         let count = free.create.len() as u64;
         let expected = if count <= limit { Ok(free) } else { Err(PlanError::SlotLimit { count, limit }) };
         prop_assert_eq!(plan(&target, &world), expected);
@@ -273,28 +274,28 @@ proptest! {
 
     #[test]
     fn names_that_are_taken_are_never_given_again(slots in any_slots(), mib in 0_u64..500_000, every in 1_u64..4) {
-        let (target, groups, room) = (target(Bytes::from_mib(mib)), groups(), BTreeMap::new());
+        let (target, groups, free_capacity) = (target(Bytes::from_mib(mib)), groups(), BTreeMap::new());
         let is_taken = |name: &crate::ids::SlotName| {
             slot::number(name, &target.prefix).is_some_and(|number| number % (every + 1) == 0)
         };
-        let world = World { groups: &groups, slots: &slots, room: &room, taken: &is_taken, max_new_slots: None };
+        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &is_taken, max_new_slots: None };
         let created = plan(&target, &world).unwrap().create;
         let mut names: Vec<&str> = created.iter().map(|new| new.name.as_str()).collect();
         prop_assert!(created.iter().all(|new| !is_taken(&new.name) && slots.iter().all(|slot| slot.name != new.name)));
         names.sort_unstable();
         names.dedup();
-        prop_assert_eq!(names.len(), created.len(), "each name is given once");
+        prop_assert_eq!(names.len(), created.len(), "each name is used once");
     }
 }
 
-/// Slots of the order in which the planner compares them.
+/// In the order in which the planner compares slots.
 #[test]
 fn slots_without_a_number_come_first_and_equal_numbers_are_ordered_by_name() {
     let target = target(Bytes::ZERO);
     let named = |name: &str| Slot { name: name.into(), ..super::xl(0, "-", &[]) };
     let (by_hand, first, second) = (named("by-hand"), named("commitment-uuid-1-1"), named("commitment-uuid-1-01"));
     let order = |slot: &Slot| {
-        let kept = Kept::new(slot, slot::number(&slot.name, &target.prefix), None, &target);
+        let kept = KeptSlot::new(slot, slot::number(&slot.name, &target.prefix), None, &target);
         (kept.order().0, kept.order().1.to_string())
     };
     let mut all = [order(&first), order(&second), order(&by_hand)];

@@ -1,18 +1,16 @@
-//! Document 51 sections 9, 14.2 and 14.3.
+//! Allocations.
 
 use super::*;
 
 const EXCEED: &str = "Unable to allocate inventory: Unable to create allocation for 'VCPU' on resource provider 'P1'. The \
                       requested amount would exceed the capacity.";
 
-/// P1 and P2 of section 14.2.
 fn world() -> World {
     let cores = Inventory { total: 4, reserved: 1, allocation_ratio: 2.0, ..PLAIN };
     let memory = Inventory { total: 1000, min_unit: 64, max_unit: 512, step_size: 64, ..PLAIN };
     World::with(&[("P1", &[("VCPU", cores), ("MEMORY_MB", memory)]), ("P2", &[("VCPU", PLAIN)])])
 }
 
-/// After step 8 of section 14.2.
 fn after_step_8() -> World {
     let mut world = world();
     world.ok(set("C1", None, &[("P1", &[("VCPU", 4)])]));
@@ -33,7 +31,7 @@ fn migration(write: ConsumerWrite) -> ConsumerWrite {
 }
 
 #[test]
-fn document_51_section_14_2_steps_1_to_6() {
+fn an_instance_is_created_and_deleted() {
     let mut world = world();
     assert_eq!(world.generations(["P1", "P2"]), [1, 1]);
     world.ok(set("C1", None, &[("P1", &[("VCPU", 4)])]));
@@ -52,7 +50,7 @@ fn document_51_section_14_2_steps_1_to_6() {
 }
 
 #[test]
-fn document_51_section_14_2_steps_7_and_8() {
+fn an_instance_is_resized() {
     let mut world = world();
     let text = "Unable to allocate inventory: Unable to create allocation for 'MEMORY_MB' on resource provider 'P1'. The \
                 requested amount would violate inventory constraints.";
@@ -66,7 +64,7 @@ fn document_51_section_14_2_steps_7_and_8() {
 }
 
 #[test]
-fn document_51_section_14_2_steps_9_to_13_a_migration_and_back() {
+fn an_instance_migrates_and_comes_back() {
     let mut world = after_step_8();
     assert_eq!(world.generations(["P1", "P2"]), [7, 1]);
     let m1 = migration(consumer("M1", None, &[("P1", &[("VCPU", 4)])]));
@@ -79,7 +77,7 @@ fn document_51_section_14_2_steps_9_to_13_a_migration_and_back() {
     let m1 = migration(consumer("M1", Some(1), &[]));
     world.ok(many(vec![m1, consumer("C1", Some(2), &[("P1", &[("VCPU", 4)])])]));
     assert_eq!((world.consumer_generation("C1"), world.consumer("M1")), (3, None));
-    assert_eq!(world.generations(["P1", "P2"]), [9, 2], "P2 only loses");
+    assert_eq!(world.generations(["P1", "P2"]), [9, 2], "P2 only releases");
 
     world.ok(Command::DeleteAllocations { consumer: key("C1") });
     assert_eq!((world.consumer("C1"), world.generations(["P1", "P2"])), (None, [9, 2]));
@@ -87,7 +85,7 @@ fn document_51_section_14_2_steps_9_to_13_a_migration_and_back() {
 }
 
 #[test]
-fn document_51_section_14_2_step_14_the_sum_of_a_request_counts() {
+fn the_sum_of_a_request_counts() {
     let mut world = world();
     let both =
         || vec![consumer("C3", None, &[("P2", &[("VCPU", 3)])]), consumer("C4", None, &[("P2", &[("VCPU", 2)])])];
@@ -98,7 +96,7 @@ fn document_51_section_14_2_step_14_the_sum_of_a_request_counts() {
 }
 
 #[test]
-fn document_51_section_14_3_shrunk_inventory() {
+fn an_inventory_may_shrink_below_its_usage() {
     let mut world = World::with(&[("P1", &[("VCPU", total(8))])]);
     let cores = |name, generation, amount| set(name, generation, &[("P1", &[("VCPU", amount)])]);
     world.ok(cores("A", None, 8));
@@ -112,14 +110,14 @@ fn document_51_section_14_3_shrunk_inventory() {
 }
 
 #[test]
-fn document_51_section_9_3_generations_of_consumers() {
+fn generations_of_consumers() {
     let mut world = world();
     let text = "consumer generation conflict - expected null but got 3";
     assert_eq!(world.refused(set("C", Some(3), &[("P1", &[("VCPU", 1)])])), refusal(409, CONFLICT, text));
     world.ok(set("C", None, &[("P1", &[("VCPU", 1)])]));
     let text = "consumer generation conflict - expected 1 but got None";
     assert_eq!(world.refused(set("C", None, &[("P1", &[("VCPU", 1)])])), refusal(409, CONFLICT, text));
-    // Before 1.28 nobody asks, and before 1.38 the type stays.
+    // Before 1.28 there is no consumer generation, and before 1.38 the type is kept.
     let old = ConsumerWrite {
         generation: ConsumerGuard::Unchecked,
         kind: None,
@@ -130,13 +128,13 @@ fn document_51_section_9_3_generations_of_consumers() {
     world.ok(Command::SetAllocations(old.clone()));
     let after = world.consumer("C").unwrap();
     assert_eq!((after.generation, after.kind.as_deref()), (2, Some("INSTANCE")));
-    assert_eq!((after.project.as_str(), after.user.as_str()), ("beta", "other"), "section 19 no. 9");
+    assert_eq!((after.project.as_str(), after.user.as_str()), ("beta", "other"));
     world.ok(Command::SetAllocations(ConsumerWrite { consumer: key("D"), ..old }));
     assert_eq!(world.consumer("D").unwrap().kind, None);
 }
 
 #[test]
-fn document_51_section_9_4_and_19_no_7_and_8_a_failure_leaves_no_consumer_behind() {
+fn a_failure_leaves_no_consumer_behind() {
     let mut world = world();
     let text = "Allocation for resource provider 'nowhere' that does not exist.";
     for _ in 0..2 {
@@ -151,7 +149,7 @@ fn document_51_section_9_4_and_19_no_7_and_8_a_failure_leaves_no_consumer_behind
 }
 
 #[test]
-fn document_51_section_9_4_unknown_classes() {
+fn allocations_of_unknown_classes_are_refused() {
     let mut world = world();
     let write = || consumer("C", None, &[("P1", &[("VCPU", 1), ("CUSTOM_NO", 1)])]);
     let put = "Unable to allocate inventory for consumer C: No such resource class CUSTOM_NO.";
@@ -161,7 +159,7 @@ fn document_51_section_9_4_unknown_classes() {
 }
 
 #[test]
-fn document_51_section_9_3_amounts_of_custom_classes_are_given_up_without_naming_them() {
+fn amounts_of_custom_classes_are_given_up_without_naming_them() {
     let mut world = world();
     world.ok(Command::CreateClass { name: class("CUSTOM_A") });
     world.ok(add("P1", "CUSTOM_A", PLAIN));
@@ -171,10 +169,10 @@ fn document_51_section_9_3_amounts_of_custom_classes_are_given_up_without_naming
 }
 
 #[test]
-fn document_51_section_9_3_inventories_that_are_missing() {
+fn inventories_that_are_missing() {
     let mut world = world();
     world.ok(create("P3", None));
-    // P3 has none of the classes; with P2, which has VCPU only, the class alone is at fault.
+    // P3 has none of the classes; in P2, which has only VCPU, only the class is wrong.
     let text = "Unable to allocate inventory: Inventory for 'MEMORY_MB, VCPU' on resource provider 'P3' invalid.";
     let none = set("C", None, &[("P1", &[("MEMORY_MB", 64)]), ("P3", &[("VCPU", 1)])]);
     assert_eq!(world.refused(none), refusal(409, NONE, text));
@@ -186,7 +184,7 @@ fn document_51_section_9_3_inventories_that_are_missing() {
 }
 
 #[test]
-fn document_51_section_9_3_the_first_amount_that_does_not_fit_is_named() {
+fn the_first_amount_that_does_not_fit_is_named() {
     let mut world = world();
     let bad = [("MEMORY_MB", 63), ("VCPU", 7)];
     let (_, _, text) = world.refused(set("C", None, &[("P1", &bad)]));
@@ -196,18 +194,18 @@ fn document_51_section_9_3_the_first_amount_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn document_51_section_9_3_what_a_consumer_had_makes_room_for_it() {
+fn what_a_consumer_had_makes_capacity_for_it() {
     let mut world = world();
     world.ok(set("C", None, &[("P1", &[("VCPU", 6)])]));
     world.ok(set("C", Some(1), &[("P1", &[("VCPU", 5)]), ("P2", &[("VCPU", 4)])]));
     assert_eq!((world.used("P1", "VCPU"), world.used("P2", "VCPU")), (5, 4));
     world.ok(set("C", Some(2), &[("P2", &[("VCPU", 1)])]));
     assert_eq!((world.used("P1", "VCPU"), world.used("P2", "VCPU")), (0, 1));
-    assert_eq!(world.generations(["P1", "P2"]), [3, 3], "P1 only loses the second time");
+    assert_eq!(world.generations(["P1", "P2"]), [3, 3], "P1 only releases the second time");
 }
 
 #[test]
-fn document_51_section_2_the_product_is_compared_before_it_is_cut() {
+fn the_product_is_compared_before_it_is_cut() {
     let tight = Inventory { total: 10, allocation_ratio: 0.29, ..PLAIN };
     assert_eq!(tight.capacity(), 2);
     let mut world = World::with(&[("P1", &[("VCPU", tight)])]);
@@ -216,7 +214,7 @@ fn document_51_section_2_the_product_is_compared_before_it_is_cut() {
 }
 
 #[test]
-fn document_51_section_9_5_nothing_to_delete() {
+fn nothing_to_delete() {
     let mut world = world();
     let text = "No allocations for consumer 'C'";
     assert_eq!(world.refused(Command::DeleteAllocations { consumer: key("C") }), refusal(404, NONE, text));

@@ -1,4 +1,4 @@
-//! Document 51 section 5.
+//! Inventories.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn delete_all(provider: &str) -> Command {
 }
 
 #[test]
-fn document_51_section_2_every_write_of_inventories_is_one_step() {
+fn every_write_of_inventories_is_one_step() {
     let mut world = world();
     assert_eq!(world.ok(add("P", "VCPU", PLAIN)), Outcome::Created);
     world.ok(one("P", 1, "VCPU", PLAIN));
@@ -37,7 +37,7 @@ fn document_51_section_2_every_write_of_inventories_is_one_step() {
 }
 
 #[test]
-fn document_51_section_5_put_replaces_and_keeps_usage() {
+fn put_replaces_and_keeps_usage() {
     let mut world = world();
     world.ok(set_inventories("P", 0, &[("VCPU", total(8)), ("DISK_GB", PLAIN)]));
     world.ok(set("C", None, &[("P", &[("VCPU", 8)])]));
@@ -48,7 +48,7 @@ fn document_51_section_5_put_replaces_and_keeps_usage() {
 }
 
 #[test]
-fn document_51_section_5_unknown_providers() {
+fn inventories_of_unknown_providers_are_not_found() {
     let mut world = world();
     let commands = [
         add("X", "VCPU", PLAIN),
@@ -63,7 +63,7 @@ fn document_51_section_5_unknown_providers() {
 }
 
 #[test]
-fn document_51_section_5_capacity_rule() {
+fn capacity_is_what_total_reserved_and_ratio_allow() {
     let mut world = world();
     let text = |action: &str, than: &str| {
         format!(
@@ -87,7 +87,7 @@ fn document_51_section_5_capacity_rule() {
     world.ok(old(3));
     world.ok(one("P", 1, "VCPU", reserved(4)));
     assert_eq!(world.refused(one("P", 2, "VCPU", reserved(5))), refusal(400, NONE, &text("update", "total")));
-    // What is cut to 0 is nothing before 1.26.
+    // Capacity that is rounded down to 0 is ignored before 1.26.
     let small = Inventory { total: 1, allocation_ratio: 0.5, ..PLAIN };
     let command = Command::SetInventory {
         provider: key("P"),
@@ -100,13 +100,13 @@ fn document_51_section_5_capacity_rule() {
 }
 
 #[test]
-fn document_51_section_5_unknown_classes_and_missing_records() {
+fn unknown_classes_and_missing_records() {
     let mut world = world();
     let text = "Unable to create inventory for resource provider P: No such resource class CUSTOM_NO.";
     assert_eq!(world.refused(add("P", "CUSTOM_NO", PLAIN)), refusal(400, NONE, text));
     let text = "Unknown resource class in inventory for resource provider P: No such resource class no-name.";
     let command = set_inventories("P", 0, &[("VCPU", PLAIN), ("no-name", PLAIN)]);
-    assert_eq!(world.refused(command), refusal(400, NONE, text), "section 19 no. 13");
+    assert_eq!(world.refused(command), refusal(400, NONE, text));
     assert_eq!(world.refused(one("P", 0, "CUSTOM_NO", PLAIN)), refusal(404, NONE, "No such resource class CUSTOM_NO."));
     let text = "No inventory record with resource class for resource provider P: No inventory of class VCPU found.";
     assert_eq!(world.refused(one("P", 0, "VCPU", PLAIN)), refusal(400, NONE, text));
@@ -118,7 +118,7 @@ fn document_51_section_5_unknown_classes_and_missing_records() {
 }
 
 #[test]
-fn document_51_section_5_conflicts() {
+fn inventories_in_use_conflict() {
     let mut world = world();
     world.ok(add("P", "VCPU", PLAIN));
     let (status, code, text) = world.refused(add("P", "VCPU", PLAIN));
@@ -130,7 +130,7 @@ fn document_51_section_5_conflicts() {
 }
 
 #[test]
-fn document_51_section_5_classes_in_use_are_listed_in_order() {
+fn classes_in_use_are_listed_in_order() {
     let mut world = world();
     let classes = ["CUSTOM_A", "CUSTOM_Z", "DISK_GB", "VCPU", "PCPU"].map(|name| (name, PLAIN));
     world.ok(set_inventories("P", 0, &classes));
@@ -140,6 +140,6 @@ fn document_51_section_5_classes_in_use_are_listed_in_order() {
     let text = format!("update conflict: {in_use}");
     assert_eq!(world.refused(set_inventories("P", 2, &[])), refusal(409, "inventory.inuse", &text));
     let text = "Unable to delete inventory of class VCPU: Inventory for 'VCPU' on resource provider 'P' in use.";
-    assert_eq!(world.refused(delete("P", "VCPU")), refusal(409, CONFLICT, text), "section 19 no. 14");
+    assert_eq!(world.refused(delete("P", "VCPU")), refusal(409, CONFLICT, text));
     world.ok(delete("P", "PCPU"));
 }

@@ -1,7 +1,7 @@
-//! Document 51 sections 6, 7 and 8.
+//! Classes, traits and aggregates.
 
 use super::*;
-use crate::changes::Changes;
+use crate::write_set::WriteSet;
 
 fn create_class(name: &str) -> Command {
     Command::CreateClass { name: class(name) }
@@ -25,7 +25,7 @@ fn aggregates(provider: &str, generation: Option<i64>, sent: &[&str]) -> Command
 }
 
 #[test]
-fn document_51_section_6_classes_are_created_once() {
+fn classes_are_created_once() {
     let mut world = World::default();
     assert_eq!(world.ok(create_class("CUSTOM_A")), Outcome::Created);
     let text = "Conflicting resource class already exists: CUSTOM_A";
@@ -38,7 +38,7 @@ fn document_51_section_6_classes_are_created_once() {
 }
 
 #[test]
-fn document_51_section_6_renaming_keeps_inventories_and_allocations() {
+fn renaming_keeps_inventories_and_allocations() {
     let mut world = World::with(&[("P", &[])]);
     world.ok(create_class("CUSTOM_A"));
     world.ok(create_class("CUSTOM_B"));
@@ -58,7 +58,7 @@ fn document_51_section_6_renaming_keeps_inventories_and_allocations() {
 }
 
 #[test]
-fn document_51_section_6_delete() {
+fn a_class_in_use_is_not_deleted() {
     let mut world = World::with(&[("P", &[])]);
     world.ok(create_class("CUSTOM_A"));
     world.ok(add("P", "CUSTOM_A", PLAIN));
@@ -73,7 +73,7 @@ fn document_51_section_6_delete() {
 }
 
 #[test]
-fn document_51_section_7_traits() {
+fn traits_are_created_and_listed() {
     let mut world = World::with(&[("P", &[])]);
     let ensure = |name| Command::EnsureTrait { name: named(name) };
     let delete = |name| Command::DeleteTrait { name: named(name) };
@@ -95,7 +95,7 @@ fn document_51_section_7_traits() {
 }
 
 #[test]
-fn document_51_section_7_traits_of_a_provider_raise_it_only_when_they_change() {
+fn traits_of_a_provider_raise_it_only_when_they_change() {
     let mut world = World::with(&[("P", &[])]);
     world.ok(traits("P", 0, &["HW_CPU_X86_AVX", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD"]));
     assert_eq!((world.generations(["P"]), world.provider("P").traits.len()), ([1], 2));
@@ -115,7 +115,7 @@ fn document_51_section_7_traits_of_a_provider_raise_it_only_when_they_change() {
 }
 
 #[test]
-fn document_51_section_8_aggregates() {
+fn aggregates_are_set_and_shown() {
     let mut world = World::with(&[("P", &[])]);
     world.ok(aggregates("P", None, &["b", "a"]));
     assert_eq!(world.generations(["P"]), [0], "before 1.19");
@@ -135,6 +135,6 @@ fn what_exists_already_is_not_written_again() {
     let mut world = World::default();
     world.ok(create_class("CUSTOM_A"));
     let command = Command::EnsureClass { name: class("CUSTOM_A") };
-    let decided = crate::decide(&command, &world.state.facts(&command.wants())).unwrap();
-    assert_eq!(decided, (Changes::default(), Outcome::Existed));
+    let decided = crate::decide(&command, &world.state.load(&command.read_set())).unwrap();
+    assert_eq!(decided, (WriteSet::default(), Outcome::Existed));
 }

@@ -1,9 +1,9 @@
-//! Which of several errors wins. Each request has all faults of its list; they are mended one after the other.
+//! Which of several errors wins. Each request has all errors of its list, which are corrected one after the other.
 
 use super::*;
 use crate::command::NewInventories;
 
-/// P has 4 cores of which A uses 4.
+/// P has 4 cores, of which A uses 4.
 fn world() -> World {
     let mut world = World::with(&[("P", &[("VCPU", PLAIN)])]);
     world.ok(set("A", None, &[("P", &[("VCPU", 4)])]));
@@ -17,7 +17,7 @@ fn says(world: &mut World, command: Command, part: &str) {
 }
 
 #[test]
-fn document_51_section_1_1_inventories() {
+fn bodies_of_inventories_are_checked_in_order() {
     let mut world = world();
     let bad = Inventory { reserved: 5, ..PLAIN };
     says(&mut world, set_inventories("X", 9, &[("CUSTOM_NO", bad)]), "No resource provider");
@@ -29,7 +29,7 @@ fn document_51_section_1_1_inventories() {
 }
 
 #[test]
-fn document_51_section_9_3_allocations() {
+fn allocations_are_checked_and_written() {
     let mut world = world();
     let amounts: &[(&str, u64)] = &[("VCPU", 1), ("CUSTOM_NO", 1)];
     let two = |first: Option<i64>, second, at: &[(&str, &[(&str, u64)])]| {
@@ -50,7 +50,7 @@ fn document_51_section_9_3_allocations() {
 }
 
 #[test]
-fn document_51_section_11_reshaper() {
+fn the_reshaper_replaces_inventories_and_allocations_at_once() {
     let mut world = world();
     let bad = Inventory { reserved: 5, ..PLAIN };
     let shape = |generation, inventories: &[(&str, Inventory)], writes: Vec<ConsumerWrite>| Command::Reshape {

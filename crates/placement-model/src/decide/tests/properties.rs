@@ -1,5 +1,5 @@
-//! What holds for any sequence of writes: the laws of ledgers, that a refused write changes nothing, that `wants` names
-//! enough, and that no write panics, whatever was read.
+//! Properties of any sequence of writes: the invariants of ledgers hold, a refused write changes nothing, the read set
+//! of `wants` is sufficient, and no write panics, whatever was read.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,8 @@ use proptest::sample::select;
 
 use super::*;
 use crate::command::NewInventories;
-use crate::{Facts, decide};
+use crate::{LoadedRows, decide};
 
-/// Few names, so that writes meet.
 const PROVIDERS: [&str; 5] = ["P1", "P2", "P3", "P4", "P5"];
 const CONSUMERS: [&str; 4] = ["A", "B", "C", "D"];
 const CLASSES: [&str; 5] = ["VCPU", "MEMORY_MB", "CUSTOM_A", "CUSTOM_B", "CUSTOM_C"];
@@ -88,7 +87,7 @@ fn of_trees() -> impl Strategy<Value = Command> {
     let parent = prop_oneof![Just(Parent::Unchanged), option::of(provider()).prop_map(Parent::Set)];
     prop_oneof![
         3 => (provider(), select(&PROVIDERS[..]), option::of(provider())).prop_map(|(uuid, name, parent)| {
-            // Mostly the provider's own name: else nearly every creation would meet a taken one.
+            // Mostly the provider's own name: otherwise nearly every creation would meet a taken one.
             let name = if name == "P5" { name.to_owned() } else { uuid.to_string() };
             Command::CreateProvider { uuid, name, parent }
         }),
@@ -159,7 +158,7 @@ fn command() -> impl Strategy<Value = Command> {
     prop_oneof![2 => of_trees(), 3 => of_inventories(), 1 => of_names(), 5 => of_allocations()]
 }
 
-/// Most guesses of a generation would be wrong, and a world in which all writes fail shows little.
+/// Most random generations would be wrong, and a run in which all writes fail shows little.
 fn with_right_generations(command: Command, state: &MemoryState) -> Command {
     let actual = |uuid: &Key, given: i64| match state.provider(uuid) {
         Some(provider) if given > 1 => provider.generation,
@@ -188,10 +187,10 @@ fn with_right_generations(command: Command, state: &MemoryState) -> Command {
     }
 }
 
-/// Three providers with room, and custom names.
+/// Three providers with free capacity, and custom names.
 fn start() -> World {
-    let room = Inventory { total: 10, allocation_ratio: 1.5, ..PLAIN };
-    let both = [("VCPU", room), ("MEMORY_MB", room)];
+    let remaining = Inventory { total: 10, allocation_ratio: 1.5, ..PLAIN };
+    let both = [("VCPU", remaining), ("MEMORY_MB", remaining)];
     let mut world = World::with(&["P1", "P2", "P3"].map(|name| (name, &both[..])));
     world.ok(Command::CreateClass { name: class("CUSTOM_A") });
     world.ok(Command::EnsureTrait { name: named("CUSTOM_A") });
@@ -202,18 +201,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn laws_hold_after_every_write_and_what_is_refused_changes_nothing(commands in vec(command(), 1..60)) {
+    fn invariants_hold_after_every_write_and_what_is_refused_changes_nothing(commands in vec(command(), 1..60)) {
         let mut world = start();
         for command in commands {
             let command = with_right_generations(command, &world.state);
             let before = world.state.clone();
-            let facts = before.facts(&command.wants());
-            // More facts change nothing, so what is wanted is enough.
-            prop_assert_eq!(decide(&command, &facts), decide(&command, &before.all_facts()), "{:?}", command);
-            // A ledger that lost rows gives a wrong answer and no panic.
-            let _ = decide(&command, &Facts::default());
-            let _ = decide(&command, &Facts { providers: BTreeMap::new(), ..facts.clone() });
-            let _ = decide(&command, &Facts { consumers: BTreeMap::new(), ..facts });
+            let rows = before.load(&command.read_set());
+            // More rows change nothing, so the read set is sufficient.
+            prop_assert_eq!(decide(&command, &rows), decide(&command, &before.load_all()), "{:?}", command);
+            // A ledger that lost rows causes a wrong answer and no panic.
+            let _ = decide(&command, &LoadedRows::default());
+            let _ = decide(&command, &LoadedRows { providers: BTreeMap::new(), ..rows.clone() });
+            let _ = decide(&command, &LoadedRows { consumers: BTreeMap::new(), ..rows });
             let _ = world.write(&command);
         }
     }

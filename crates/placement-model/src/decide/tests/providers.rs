@@ -1,4 +1,4 @@
-//! Document 51 sections 4.1 and 4.2.
+//! Providers.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn not_saved(name: &str, cause: &str) -> (u16, &'static str, String) {
 }
 
 #[test]
-fn document_51_section_4_1_providers_begin_at_generation_0_in_the_tree_of_their_parent() {
+fn providers_begin_at_generation_0_in_the_tree_of_their_parent() {
     let mut world = world();
     assert_eq!(world.ok(create("new", Some("leaf"))), Outcome::Created);
     assert_eq!((world.provider("new").generation, world.root("new"), world.root("top")), (0, "top", "top"));
@@ -28,7 +28,7 @@ fn document_51_section_4_1_providers_begin_at_generation_0_in_the_tree_of_their_
 }
 
 #[test]
-fn document_51_section_4_1_names_and_uuids_are_unique() {
+fn names_and_uuids_are_unique() {
     let mut world = world();
     let command =
         |uuid: &str, name: &str| Command::CreateProvider { uuid: key(uuid), name: name.to_owned(), parent: None };
@@ -39,7 +39,7 @@ fn document_51_section_4_1_names_and_uuids_are_unique() {
 }
 
 #[test]
-fn document_51_section_4_1_why_a_provider_cannot_be_created() {
+fn why_a_provider_cannot_be_created() {
     let mut world = world();
     let failed = |uuid: &str, name: &str, cause: &str| {
         let text = format!(
@@ -54,11 +54,11 @@ fn document_51_section_4_1_why_a_provider_cannot_be_created() {
     assert_eq!(world.refused(create("x", Some("x"))), failed("x", "x", own));
     let unknown = "parent provider UUID does not exist.";
     assert_eq!(world.refused(create("x", Some("y"))), failed("x", "x", unknown));
-    assert_eq!(world.refused(create("top", Some("y"))), failed("top", "top", unknown), "before what exists");
+    assert_eq!(world.refused(create("top", Some("y"))), failed("top", "top", unknown), "before the check of existence");
 }
 
 #[test]
-fn document_51_section_4_2_table_before_1_37() {
+fn table_before_1_37() {
     let mut world = world();
     for parent in [Parent::Unchanged, Parent::Set(None), below("leaf")] {
         world.ok(put("other", parent, false));
@@ -73,7 +73,7 @@ fn document_51_section_4_2_table_before_1_37() {
 }
 
 #[test]
-fn document_51_section_4_2_table_from_1_37_and_roots_of_subtrees() {
+fn table_from_1_37_and_roots_of_subtrees() {
     let mut world = world();
     world.ok(put("middle", below("other"), true));
     assert_eq!(
@@ -92,7 +92,7 @@ fn document_51_section_4_2_table_from_1_37_and_roots_of_subtrees() {
 }
 
 #[test]
-fn document_51_section_4_2_a_move_within_a_tree_leaves_the_root() {
+fn move_within_a_tree_leaves_the_root() {
     let mut world = world();
     world.ok(put("leaf", below("top"), true));
     assert_eq!(world.provider("leaf").parent, Some(world.provider("top").id));
@@ -100,7 +100,7 @@ fn document_51_section_4_2_a_move_within_a_tree_leaves_the_root() {
 }
 
 #[test]
-fn document_51_section_4_2_an_unknown_parent_is_refused_with_create() {
+fn an_unknown_parent_is_refused_with_create() {
     let mut world = world();
     let text = "Unable to save resource provider leaf: Object action create failed because: parent provider UUID does not \
                 exist.";
@@ -110,7 +110,7 @@ fn document_51_section_4_2_an_unknown_parent_is_refused_with_create() {
 }
 
 #[test]
-fn document_51_section_4_2_names() {
+fn names_of_providers_are_unique() {
     let mut world = world();
     let rename = |uuid: &str, name: &str| Command::UpdateProvider {
         uuid: key(uuid),
@@ -125,11 +125,11 @@ fn document_51_section_4_2_names() {
     assert_eq!((world.provider("leaf").name.as_str(), world.provider("leaf").generation), ("better", 0));
     assert!(world.provider("leaf").updated_at.is_some());
     world.ok(rename("leaf", ""));
-    assert_eq!(world.provider("leaf").name, "", "section 19 no. 17");
+    assert_eq!(world.provider("leaf").name, "");
 }
 
 #[test]
-fn document_51_section_4_2_delete() {
+fn a_provider_in_use_is_not_deleted() {
     let mut world = world();
     let delete = |name: &str| Command::DeleteProvider { uuid: key(name) };
     let text = "No resource provider with uuid nowhere found for delete";

@@ -1,4 +1,4 @@
-//! Document 51 sections 11 and 14.4.
+//! The reshaper.
 
 use super::*;
 use crate::command::NewInventories;
@@ -26,7 +26,7 @@ fn moved() -> Vec<NewInventories> {
 }
 
 #[test]
-fn document_51_section_14_4_inventory_and_allocation_move_to_the_child() {
+fn inventory_and_allocation_move_to_the_child() {
     let mut world = world();
     world.ok(reshape(moved(), vec![consumer("C", Some(1), &[("P3", &[("VCPU", 3)])])]));
     assert_eq!(world.generations(["P2", "P3"]), [4, 3]);
@@ -36,7 +36,7 @@ fn document_51_section_14_4_inventory_and_allocation_move_to_the_child() {
 }
 
 #[test]
-fn document_51_section_14_4_what_keeps_a_set_and_gets_allocations_moves_by_three() {
+fn what_keeps_a_set_and_gets_allocations_moves_by_three() {
     let mut world = world();
     let kept = vec![new("P2", 3, &[("VCPU", total(8))])];
     world.ok(reshape(kept, vec![consumer("C", Some(1), &[("P2", &[("VCPU", 8)])])]));
@@ -46,14 +46,14 @@ fn document_51_section_14_4_what_keeps_a_set_and_gets_allocations_moves_by_three
 }
 
 #[test]
-fn document_51_section_14_4_what_is_in_use_must_move() {
+fn what_is_in_use_must_move() {
     let mut world = world();
     let text = "update conflict: Inventory for 'VCPU' on resource provider 'P2' in use.";
     assert_eq!(world.refused(reshape(moved(), Vec::new())), refusal(409, "inventory.inuse", text));
 }
 
 #[test]
-fn document_51_section_11_a_smaller_new_inventory_counts_while_allocations_move() {
+fn smaller_new_inventory_counts_while_allocations_move() {
     let mut world = world();
     let smaller = || vec![new("P2", 3, &[("VCPU", total(2))])];
     let (status, _, text) = world.refused(reshape(smaller(), vec![consumer("D", None, &[("P2", &[("VCPU", 1)])])]));
@@ -64,15 +64,15 @@ fn document_51_section_11_a_smaller_new_inventory_counts_while_allocations_move(
 }
 
 #[test]
-fn document_51_section_11_an_old_inventory_is_there_until_the_end() {
+fn an_old_inventory_is_there_until_the_end() {
     let mut world = world();
-    // D may ask for cores of P2 before they go, so what refuses is that they are then in use.
+    // D may claim cores of P2 before they are removed, so the error is that they are in use.
     let (_, code, _) = world.refused(reshape(moved(), vec![consumer("D", None, &[("P2", &[("VCPU", 1)])])]));
     assert_eq!(code, "inventory.inuse");
 }
 
 #[test]
-fn document_51_section_11_providers_are_checked_one_after_the_other() {
+fn providers_are_checked_one_after_the_other() {
     let mut world = world();
     let unknown = vec![new("P2", 3, &[]), new("nowhere", 0, &[])];
     let text = "Resource provider nowhere in inventories not found: No resource provider with uuid nowhere found";
@@ -85,7 +85,7 @@ fn document_51_section_11_providers_are_checked_one_after_the_other() {
 }
 
 #[test]
-fn document_51_section_9_4_unknown_classes_and_providers_of_a_reshape() {
+fn unknown_classes_and_providers_of_a_reshape() {
     let mut world = world();
     let text = "malformed reshaper data: No such resource class CUSTOM_NO.";
     let new_class = vec![new("P3", 0, &[("CUSTOM_NO", PLAIN)])];
@@ -98,7 +98,7 @@ fn document_51_section_9_4_unknown_classes_and_providers_of_a_reshape() {
 }
 
 #[test]
-fn document_51_section_19_no_12_the_capacity_rule_holds_in_a_reshape() {
+fn the_capacity_rule_holds_in_a_reshape() {
     let mut world = world();
     let reserved = Inventory { reserved: 5, ..PLAIN };
     let text = "Unable to update inventory for resource provider P3: Invalid inventory for 'VCPU' on resource provider \
@@ -112,11 +112,11 @@ fn document_51_section_19_no_12_the_capacity_rule_holds_in_a_reshape() {
 fn a_class_that_goes_and_is_given_back_in_one_reshape_leaves_no_usage() {
     let mut world = world();
     let command = reshape(vec![new("P2", 3, &[])], vec![consumer("C", Some(1), &[])]);
-    let (changes, _) = crate::decide(&command, &world.state.facts(&command.wants())).unwrap();
+    let (changes, _) = crate::decide(&command, &world.state.load(&command.read_set())).unwrap();
     let change = &changes.providers[&world.provider("P2").id];
-    assert!(change.used.is_empty(), "a ledger would look for the inventory that it just deleted: {change:?}");
+    assert!(change.used.is_empty(), "a ledger would update the inventory that it just deleted: {change:?}");
     world.ok(command);
     assert_eq!(world.consumer("C"), None);
     assert!(world.provider("P2").inventories.is_empty());
-    assert_eq!(world.generations(["P2"]), [5], "the final step, and the allocations of C that are named with 0");
+    assert_eq!(world.generations(["P2"]), [5], "the final step, and the allocations of C that are listed with 0");
 }

@@ -1,33 +1,32 @@
-//! Writes the changes of a command. It decides that a claim is one statement, and that every transaction leaves a record of
-//! the providers that it has changed. Amounts and generations are written only where they still are what was decided upon.
+//! Writes the changes of a command. A claim is one statement, and every transaction records the providers that it
+//! changed. Amounts and generations are written only if they are still those of the decision.
 
-use berth_placement_model::changes::{ConsumerChange, NameChange, NewProvider, ProviderChange};
 use berth_placement_model::provider::Aggregate;
-use berth_placement_model::{Changes, ClassName, Facts, Inventory, Key, ProviderId, TraitName};
+use berth_placement_model::write_set::{ConsumerChange, NameChange, NewProvider, ProviderChange};
+use berth_placement_model::{ClassName, Inventory, Key, LoadedRows, ProviderId, TraitName, WriteSet};
 use sqlx::{PgConnection, Row as _};
 
 use super::states::integer;
 
 type Result<T> = std::result::Result<T, sqlx::Error>;
 
-/// What was written.
+/// The result of applying a write set.
 pub(super) struct Applied {
     /// The number of the transaction, for the question what became of it.
     pub xid: String,
-    /// The number of the new provider.
     pub created: Option<ProviderId>,
     /// Whether everything still was as it was decided upon. If not, nothing may be committed.
-    pub is_whole: bool,
+    pub is_complete: bool,
 }
 
-/// The record that stands for the custom names.
+/// The number of the record for custom names.
 pub(super) const NAMES: i64 = 0;
 
 /// Writes everything. `now` in microseconds.
 pub(super) async fn apply(
     connection: &mut PgConnection,
-    facts: &Facts,
-    changes: &Changes,
+    rows: &LoadedRows,
+    changes: &WriteSet,
     now: i64,
 ) -> Result<Applied> {
     let mut touched: Vec<i64> = changes.providers.keys().map(|id| id.0).collect();
@@ -49,27 +48,27 @@ pub(super) async fn apply(
     for (id, change) in &changes.providers {
         describe(connection, *id, change, now).await?;
     }
-    forget(connection, facts, changes).await?;
+    forget(connection, rows, changes).await?;
     if let Some(id) = changes.deleted {
         delete(connection, id).await?;
         touched.push(id.0);
     }
     touched.sort_unstable();
     touched.dedup();
-    let (xid, is_whole) = claim(connection, facts, changes, &touched, now).await?;
+    let (xid, is_whole) = claim(connection, rows, changes, &touched, now).await?;
     for (id, change) in changes.providers.iter().filter(|(_, change)| !change.without.is_empty()) {
         let classes: Vec<&str> = change.without.iter().map(ClassName::as_str).collect();
         let delete = sqlx::query("DELETE FROM inventories WHERE provider = $1 AND class = ANY($2)");
         delete.bind(id.0).bind(classes).execute(&mut *connection).await?;
     }
-    Ok(Applied { xid, created, is_whole })
+    Ok(Applied { xid, created, is_complete: is_whole })
 }
 
-/// Consumers, allocations, what is used, generations, and the records of the change, in one statement.
+/// Writes consumers, allocations, usage, generations, and the records of the change, in one statement.
 async fn claim(
     connection: &mut PgConnection,
-    facts: &Facts,
-    changes: &Changes,
+    rows: &LoadedRows,
+    changes: &WriteSet,
     touched: &[i64],
     now: i64,
 ) -> Result<(String, bool)> {
@@ -98,8 +97,8 @@ async fn claim(
     let (new, old) = changes.consumers.iter().partition::<Vec<_>, _>(|(_, change)| change.created);
     let (new, old) = (Consumers::new(&new), Consumers::new(&old));
     let amounts = Amounts::new(changes);
-    let used = Used::new(facts, changes);
-    let raised = Raised::new(facts, changes);
+    let used = Used::new(rows, changes);
+    let raised = Raised::new(rows, changes);
     let query = sqlx::query(CLAIM).bind(new.uuids).bind(new.generations).bind(new.projects).bind(new.users);
     let query = query.bind(new.kinds).bind(old.uuids).bind(old.generations).bind(old.projects).bind(old.users);
     let query = query.bind(old.kinds).bind(amounts.consumers).bind(amounts.providers).bind(amounts.classes);
@@ -145,7 +144,7 @@ struct Amounts<'a> {
 }
 
 impl<'a> Amounts<'a> {
-    fn new(changes: &'a Changes) -> Self {
+    fn new(changes: &'a WriteSet) -> Self {
         let mut columns = Self::default();
         for (key, change) in &changes.consumers {
             for ((provider, class), used) in &change.allocations {
@@ -168,10 +167,10 @@ struct Used<'a> {
 }
 
 impl<'a> Used<'a> {
-    fn new(facts: &Facts, changes: &'a Changes) -> Self {
+    fn new(rows: &LoadedRows, changes: &'a WriteSet) -> Self {
         let mut columns = Self::default();
         for (id, change) in &changes.providers {
-            let before = facts.providers.get(id);
+            let before = rows.providers.get(id);
             for (class, used) in &change.used {
                 let was = before.and_then(|before| before.inventories.get(class)).map_or(0, |held| held.used);
                 columns.providers.push(id.0);
@@ -193,10 +192,10 @@ struct Raised {
 }
 
 impl Raised {
-    fn new(facts: &Facts, changes: &Changes) -> Self {
+    fn new(rows: &LoadedRows, changes: &WriteSet) -> Self {
         let mut columns = Self::default();
         for (id, change) in changes.providers.iter().filter(|(_, change)| change.raised != 0) {
-            let was = facts.providers.get(id).map_or(0, |before| before.generation);
+            let was = rows.providers.get(id).map_or(0, |before| before.generation);
             columns.ids.push(id.0);
             columns.generations.push(was + change.raised);
             columns.was.push(was);
@@ -206,11 +205,11 @@ impl Raised {
     }
 }
 
-/// What consumers had, before they get what they have now.
-async fn forget(connection: &mut PgConnection, facts: &Facts, changes: &Changes) -> Result<()> {
+/// Removes the former allocations of consumers, before the new ones are written.
+async fn forget(connection: &mut PgConnection, rows: &LoadedRows, changes: &WriteSet) -> Result<()> {
     const FORGET: &str = "WITH amounts AS (DELETE FROM allocations WHERE consumer = ANY($1)) \
          DELETE FROM consumers WHERE uuid = ANY($2)";
-    let known = |key: &&Key| facts.consumers.contains_key(*key);
+    let known = |key: &&Key| rows.consumers.contains_key(*key);
     let all: Vec<&str> = changes.consumers.keys().chain(&changes.gone).filter(known).map(Key::as_str).collect();
     if all.is_empty() {
         return Ok(());
@@ -235,7 +234,7 @@ async fn delete(connection: &mut PgConnection, id: ProviderId) -> Result<()> {
     sqlx::query(DELETE).bind(id.0).execute(connection).await.map(drop)
 }
 
-/// Everything of a provider but what is used, its generation and what it loses.
+/// Writes all changes of a provider except usage, generation and removed parts.
 async fn describe(connection: &mut PgConnection, id: ProviderId, change: &ProviderChange, now: i64) -> Result<()> {
     const ROW: &str = "UPDATE providers SET name = coalesce($2, name), \
          parent = CASE WHEN $3 THEN $4 ELSE parent END, root = coalesce($5, root), \

@@ -1,4 +1,4 @@
-//! Connections to PostgreSQL. It decides how each is set, how long things may take, and which migrations are run.
+//! Connections to PostgreSQL: their settings, time limits and migrations.
 
 use std::io::{self, ErrorKind};
 use std::str::FromStr as _;
@@ -13,7 +13,7 @@ use crate::ledger::schema::{self, Found};
 
 /// Each brings the schema one version further.
 const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];
-/// Everybody who migrates holds this advisory lock.
+/// All migrations hold this advisory lock.
 const MIGRATION_LOCK: i64 = 0x6265_7274_6801;
 
 /// How long a request waits for a connection.
@@ -22,8 +22,8 @@ pub(super) const WAIT: Duration = Duration::from_secs(5);
 /// How long the start waits for others who migrate and for the migration itself.
 const MIGRATION: Duration = Duration::from_secs(60);
 
-/// What every connection is told. Plans are made once and use indexes whatever the tables looked like then; a statement has
-/// 10 s, and a transaction that nobody continues does not hold its locks for long.
+/// Settings of every connection. Plans are made once and use indexes whatever the tables contained at that time; a
+/// statement has 10 s, and an abandoned transaction does not hold its locks for long.
 const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; \
      SET default_transaction_isolation = 'read committed'; SET statement_timeout = '10s'; \
      SET idle_in_transaction_session_timeout = '40s'; SET client_min_messages = 'warning'; SET timezone = 'UTC'";
@@ -58,11 +58,11 @@ pub(super) fn refused(source: sqlx::Error) -> LedgerError {
 /// Brings the schema up to date, one process at a time, within a minute.
 pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), LedgerError> {
     let silent = || io::Error::new(ErrorKind::TimedOut, "the schema could not be brought up to date within 60 s");
-    let migrated = timeout(MIGRATION, in_turn(connection)).await;
+    let migrated = timeout(MIGRATION, run_migrations(connection)).await;
     migrated.unwrap_or_else(|_| Err(LedgerError::Postgres { source: silent().into() }))
 }
 
-async fn in_turn(connection: &mut PgConnection) -> Result<(), LedgerError> {
+async fn run_migrations(connection: &mut PgConnection) -> Result<(), LedgerError> {
     let failed = |source| LedgerError::Postgres { source };
     let mut transaction = connection.begin().await.map_err(failed)?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)")

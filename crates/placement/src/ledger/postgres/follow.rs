@@ -1,5 +1,5 @@
-//! Keeps the model as new as the database for everybody who reads. It decides that whoever asks gets what a query says that
-//! began after he asked, that those who wait share one, and that a model which may have missed something is built anew.
+//! Keeps the model as new as the database. A reader gets a state that is at least as new as its request; waiters share
+//! a query, and a model that may have missed a change is rebuilt.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,60 +11,52 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, interval, sleep, timeout};
 
+use super::change_sets::{self, ChangesSince, SeenTransactions};
 use super::connect;
-use super::news::{self, Seen, Since};
 use super::pool::Pool;
 use crate::ledger::LedgerMetrics;
-use crate::ledger::shelf::{self, Shelf};
+use crate::ledger::model_cache::{self, ModelCache};
 
-/// For a version query.
 const QUERY: Duration = Duration::from_secs(2);
-/// For reading everything.
 const BUILD: Duration = Duration::from_secs(60);
-/// Somebody always asks, so that `/readyz` knows, and few records wait.
+/// There is always a query, so that `/readyz` knows, and few records wait.
 const TICK: Duration = Duration::from_secs(2);
 const PRUNE: Duration = Duration::from_secs(60);
 /// Between two attempts to reach the database.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Askers that wait, at most.
 pub(super) const WAITING: usize = 16_384;
 
-/// Who waits for a version, and is told that the model has it.
-pub(super) type Asker = oneshot::Sender<()>;
+/// Waits for a version, and is notified when the model has it.
+pub(super) type Waiter = oneshot::Sender<()>;
 
 /// Follows a database.
-pub(super) struct Follower {
+pub(super) struct ReplicaFollower {
     pub options: PgConnectOptions,
-    /// For what nobody waits for. Told when the database does not answer, so that requests make new connections.
+    /// Used for work that has no waiter. It is notified when the database does not respond, so that requests make new
+    /// connections.
     pub pool: Arc<Pool>,
-    pub shelf: Arc<Shelf>,
+    pub cache: Arc<ModelCache>,
     pub metrics: LedgerMetrics,
-    pub askers: mpsc::Receiver<Asker>,
-    /// The last answer of the database.
+    pub waiters: mpsc::Receiver<Waiter>,
     pub position: watch::Sender<Option<Position>>,
 }
 
 /// How far a replica is.
 #[derive(Clone)]
 pub(super) struct Position {
-    /// When the database said so.
     pub at: Instant,
-    /// What the model has seen.
-    pub seen: Seen,
-    /// The model.
+    pub seen: SeenTransactions,
     pub model: Arc<Model>,
 }
 
 /// Why a connection is not used any more.
-enum End {
-    /// Nobody is left who could ask.
+enum ConnectionEnd {
     Unwanted,
-    /// It is broken, or something was missed.
     Broken(String),
 }
 
-impl Follower {
-    /// Follows until nobody is left who could ask.
+impl ReplicaFollower {
+    /// Follows until all senders are gone.
     pub async fn run(mut self) {
         let pool = self.pool.clone();
         tokio::select! {
@@ -77,89 +69,91 @@ impl Follower {
         loop {
             let ended = match self.build().await {
                 Ok((connection, seen)) => self.follow(connection, seen).await,
-                Err(error) => End::Broken(error.to_string()),
+                Err(error) => ConnectionEnd::Broken(error.to_string()),
             };
-            let End::Broken(why) = ended else { return };
-            self.shelf.place(None);
+            let ConnectionEnd::Broken(why) = ended else { return };
+            self.cache.set(None);
             self.position.send_replace(None);
             self.pool.forget();
-            tracing::warn!(why, "the model is dropped and built anew");
-            self.refuse_waiting();
+            tracing::warn!(why, "model rebuilt");
+            self.reject_waiters();
             sleep(PAUSE).await;
-            if self.askers.is_closed() {
+            if self.waiters.is_closed() {
                 return;
             }
         }
     }
 
     /// Those who wait now read that there is no model.
-    fn refuse_waiting(&mut self) {
-        while let Ok(asker) = self.askers.try_recv() {
-            drop(asker);
+    fn reject_waiters(&mut self) {
+        while let Ok(requester) = self.waiters.try_recv() {
+            drop(requester);
         }
     }
 
-    fn report(&self, seen: &Seen) {
+    fn report(&self, seen: &SeenTransactions) {
         let position = |model| Position { at: Instant::now(), seen: seen.clone(), model };
-        self.position.send_replace(self.shelf.snapshot().map(position));
+        self.position.send_replace(self.cache.snapshot().map(position));
     }
 
-    async fn build(&self) -> Result<(PgConnection, Seen), sqlx::Error> {
+    async fn build(&self) -> Result<(PgConnection, SeenTransactions), sqlx::Error> {
         let mut connection = connect::connection(&self.options).await?;
-        let read = timeout(BUILD, news::contents(&mut connection)).await;
+        let read = timeout(BUILD, change_sets::contents(&mut connection)).await;
         let (contents, seen) = read.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
-        self.shelf.place(Some(shelf::model_of(contents)));
+        self.cache.set(Some(model_cache::model_of(contents)));
         self.metrics.rebuilt();
         self.report(&seen);
         Ok((connection, seen))
     }
 
-    async fn follow(&mut self, mut connection: PgConnection, mut seen: Seen) -> End {
+    async fn follow(&mut self, mut connection: PgConnection, mut seen: SeenTransactions) -> ConnectionEnd {
         let mut tick = interval(TICK);
         loop {
             let mut waiting = Vec::new();
             tokio::select! {
-                asker = self.askers.recv() => match asker {
-                    Some(asker) => waiting.push(asker),
-                    None => return End::Unwanted,
+                requester = self.waiters.recv() => match requester {
+                    Some(requester) => waiting.push(requester),
+                    None => return ConnectionEnd::Unwanted,
                 },
                 _ = tick.tick() => {}
             }
-            while let Ok(asker) = self.askers.try_recv() {
-                waiting.push(asker);
+            while let Ok(requester) = self.waiters.try_recv() {
+                waiting.push(requester);
             }
-            match timeout(QUERY, news::since(&mut connection, &seen)).await {
-                Ok(Ok(Since::News(news, now))) => {
-                    self.shelf.change(news);
+            match timeout(QUERY, change_sets::changes_since(&mut connection, &seen)).await {
+                Ok(Ok(ChangesSince::Changes(changes, now))) => {
+                    self.cache.change(changes);
                     seen = now;
                 }
-                Ok(Ok(Since::Lost)) => return End::Broken("it was too long without news".to_owned()),
-                Ok(Err(error)) => return End::Broken(error.to_string()),
-                Err(_) => return End::Broken("the database takes more than 2 s to say what is new".to_owned()),
+                Ok(Ok(ChangesSince::Lost)) => return ConnectionEnd::Broken("it was too long without news".to_owned()),
+                Ok(Err(error)) => return ConnectionEnd::Broken(error.to_string()),
+                Err(_) => {
+                    return ConnectionEnd::Broken("the database takes more than 2 s to say what is new".to_owned());
+                }
             }
             self.report(&seen);
-            for asker in waiting {
-                // Whoever does not wait any more needs no answer.
-                let _ = asker.send(());
+            for requester in waiting {
+                // A waiter that is gone needs no answer.
+                let _ = requester.send(());
             }
         }
     }
 }
 
-/// Removes old records now and then, on a connection of its own so that no reader waits for it. Others prune too; what one of
-/// them misses is for the next.
+/// Removes old records from time to time, on a connection of its own so that no reader waits for it. All replicas do
+/// this; records that one of them leaves are removed by the next.
 async fn prune(pool: &Pool) -> Infallible {
     let mut each = interval(PRUNE);
     loop {
         each.tick().await;
         let pruned = timeout(PRUNE, async {
             let mut connection = pool.lend().await?;
-            news::prune(&mut connection).await?;
+            change_sets::prune(&mut connection).await?;
             connection.give_back();
             Ok::<_, sqlx::Error>(())
         });
         if let Ok(Err(error)) = pruned.await {
-            tracing::debug!(%error, "old records are pruned later");
+            tracing::debug!(%error, "old records not pruned");
         }
     }
 }

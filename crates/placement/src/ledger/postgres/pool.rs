@@ -1,9 +1,8 @@
-//! Connections that requests share. A connection that was left in the middle of something is closed, never lent again, and one
-//! that does not answer any more keeps nobody's place.
+//! Connections that requests share. A connection that was left in the middle of a statement is closed, and one that
+//! does not answer releases its place.
 //!
-//! The pool of sqlx 0.8 does neither: when the future of a request is dropped while `BEGIN` is under way, the connection goes back
-//! with an open transaction (<https://github.com/transact-rs/sqlx/issues/4393>), and one that is dropped while it connects takes the
-//! connection with it (<https://github.com/transact-rs/sqlx/issues/3513>). Requests here are dropped whenever their deadline is over.
+//! The pool of sqlx 0.8 does neither: when the future of a request is dropped while `BEGIN` is under way, the
+//! connection returns with an open transaction (<https://github.com/launchbadge/sqlx/issues/3124>).
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -22,7 +21,6 @@ use super::connect::{self, WAIT};
 const MOST: u32 = 16;
 /// Something between here and the database may forget a connection that has been quiet for longer.
 const QUIET: Duration = Duration::from_secs(600);
-/// For a farewell.
 const CLOSE: Duration = Duration::from_secs(1);
 
 /// Connections on demand.
@@ -37,8 +35,8 @@ struct Idle {
     since: Instant,
 }
 
-/// A connection for one piece of work. Whoever does not give it back, because it failed or was given up, has it closed;
-/// what it was in the middle of is undone by the database.
+/// A connection for one piece of work. It is closed if the borrower does not return it, because the work failed or was
+/// given up; the database then rolls back the open transaction.
 pub(super) struct Lent<'a> {
     pool: &'a Pool,
     connection: PgConnection,
@@ -50,7 +48,7 @@ impl Pool {
         Self { options, places: Semaphore::new(MOST as usize), idle: Mutex::default() }
     }
 
-    /// A connection within 5 s. One that broke while nobody used it fails at its first statement.
+    /// A connection within 5 s. One that broke while it was idle fails at its first statement.
     pub async fn lend(&self) -> Result<Lent<'_>, sqlx::Error> {
         let lent = timeout(WAIT, async {
             let place = self.places.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
@@ -63,7 +61,6 @@ impl Pool {
         lent.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
-    /// All rows of one statement.
     pub async fn rows(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Vec<PgRow>, sqlx::Error> {
         let mut connection = self.lend().await?;
         let rows = query.fetch_all(&mut *connection).await;
@@ -74,13 +71,13 @@ impl Pool {
         rows
     }
 
-    /// Closes those that nobody uses: somebody has met one that is broken, so they all may be.
+    /// Closes idle connections: a broken one was met, so they all may be.
     pub fn forget(&self) {
         let idle = mem::take(&mut *self.idle());
         drop(idle);
     }
 
-    /// Waits for those in use, and says farewell to the database.
+    /// Waits for those in use, and closes the connections.
     pub async fn close(&self) {
         let _all = self.places.acquire_many(MOST).await;
         let idle = mem::take(&mut *self.idle());

@@ -1,5 +1,5 @@
-//! Providers as one statement reads them, with everything that belongs to them in arrays. It decides what a row looks like
-//! for everybody who reads providers, so that each of them sees one state.
+//! Providers as one statement reads them, with everything that belongs to them in arrays, so that each reader sees one
+//! state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,6 @@ const JOIN_BELONGINGS: &str = "LEFT JOIN LATERAL (SELECT array_agg(trait) AS tra
      LEFT JOIN LATERAL (SELECT array_agg(key ORDER BY position) AS key, array_agg(sent ORDER BY position) AS sent \
      FROM provider_aggregates WHERE provider = p.id) a ON true";
 
-/// The columns of a state.
 pub(super) fn columns(depth: Depth) -> String {
     match depth {
         Depth::Amounts => format!("{PROVIDER}, {HELD}"),
@@ -34,7 +33,7 @@ pub(super) fn columns(depth: Depth) -> String {
     }
 }
 
-/// What these columns come from, besides `providers AS p`.
+/// The tables of these columns, besides `providers AS p`.
 pub(super) fn joins(depth: Depth) -> String {
     match depth {
         Depth::Amounts => JOIN_HELD.to_owned(),

@@ -1,16 +1,16 @@
-//! Writes the changes of a command. It decides nothing: each change has its statement.
+//! Writes the changes of a command.
 
-use berth_placement_model::changes::{ConsumerChange, NameChange, NewProvider, ProviderChange};
 use berth_placement_model::provider::Aggregate;
-use berth_placement_model::{Changes, ClassName, Inventory, Key, ProviderId, TraitName};
+use berth_placement_model::write_set::{ConsumerChange, NameChange, NewProvider, ProviderChange};
+use berth_placement_model::{ClassName, Inventory, Key, ProviderId, TraitName, WriteSet};
 use rusqlite::{Connection, Result, params};
 
 use super::rows::integer;
 
 /// Writes everything, and returns the number of the new provider, if there is one. `now` in microseconds.
-pub(super) fn apply(connection: &Connection, changes: &Changes, now: i64) -> Result<Option<ProviderId>> {
+pub(super) fn apply(connection: &Connection, changes: &WriteSet, now: i64) -> Result<Option<ProviderId>> {
     let created = changes.created.as_ref().map(|new| create(connection, new, now)).transpose()?;
-    // Renamed classes first: what is said of providers has the new names.
+    // Classes are renamed first, because the changes of providers use the new names.
     changes.classes.iter().try_for_each(|change| change_class(connection, change, now))?;
     changes.traits.iter().try_for_each(|change| change_trait(connection, change, now))?;
     for (id, change) in &changes.providers {

@@ -1,5 +1,5 @@
-//! A copy of a database while a server uses it. It decides that the copy is of one state, and that a copy which is not
-//! complete never has the name that was asked for.
+//! Copies a database while a server uses it. The copy is of one state, and an incomplete copy never gets the final
+//! name.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<(), LedgerError> {
         renamed.map_err(|source| LedgerError::File { path: to.to_owned(), source })
     });
     if copied.is_err() {
-        // What went wrong is told already.
+        // The first error is reported already.
         let _ = fs::remove_file(&partial);
     }
     copied

@@ -1,5 +1,4 @@
-//! Reads a whole database for a model. It decides the order of the statements: one for each table, joined by number while
-//! reading.
+//! Reads a whole database into a model.
 
 use std::iter::Peekable;
 
@@ -46,7 +45,7 @@ fn joined<'a, T: 'a>(
     Ok(statement.query_map([], move |row| Ok((ProviderId(row.get(0)?), value(row)?)))?.peekable())
 }
 
-/// Those of one provider; rows of providers before it belong to nobody.
+/// Those of one provider; rows of providers before it belong to no provider.
 fn of<T, C: FromIterator<T>>(
     rows: &mut Peekable<impl Iterator<Item = Result<(ProviderId, T)>>>,
     id: ProviderId,
@@ -61,7 +60,6 @@ fn of<T, C: FromIterator<T>>(
     Ok(all.into_iter().collect())
 }
 
-/// The custom names that exist.
 pub(super) fn custom_names(connection: &Connection) -> Result<CustomNames> {
     let mut statement = connection.prepare_cached("SELECT name, id, modified_at FROM classes ORDER BY id")?;
     let classes = statement.query_map([], |row| {

@@ -1,5 +1,4 @@
-//! The files of a SQLite ledger. It decides that one process owns a database, by a lock on the file beside it, how
-//! connections are set, and which migrations are run.
+//! The files of a SQLite ledger. A lock on a file beside it makes one process the owner.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -14,7 +13,7 @@ use crate::ledger::schema::{self, Found};
 /// Each brings the schema one version further.
 const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];
 
-/// How long a statement waits for a foreign process that looks into the file, such as the tool `sqlite3`.
+/// How long a statement waits for a foreign process that reads the file, such as the tool `sqlite3`.
 const BUSY: Duration = Duration::from_secs(5);
 /// Statements that a connection keeps prepared; there are some 50.
 const STATEMENTS: usize = 128;
@@ -23,10 +22,8 @@ const CHECKPOINT: u32 = 4096;
 
 /// Where the ledger is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// In a file.
+pub enum LedgerLocation {
     File(PathBuf),
-    /// In memory, gone with the process.
     Memory,
 }
 
@@ -37,7 +34,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of the database at `path`, or says who has it.
+    /// Takes the lock of the database at `path`, or returns its holder.
     pub fn take(path: &Path) -> Result<Self, LedgerError> {
         let beside = with_suffix(path, ".lock");
         let failed = |source| LedgerError::File { path: beside.clone(), source };
@@ -52,13 +49,12 @@ impl Lock {
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        // Only for people who look for the holder; the lock is the kernel's.
+        // Only for users who search for the holder; the lock is the kernel's.
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
         Ok(Self { _file: file })
     }
 }
 
-/// `path` with `suffix` behind its name.
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -66,12 +62,12 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// The connection that writes, with the newest schema.
-pub(super) fn writer(place: &Place) -> Result<Connection, LedgerError> {
+pub(super) fn writer(place: &LedgerLocation) -> Result<Connection, LedgerError> {
     let path = path_of(place);
     let failed = |source| LedgerError::Sqlite { path: path.clone(), source };
     let connection = match place {
-        Place::File(path) => Connection::open(path),
-        Place::Memory => Connection::open_in_memory(),
+        LedgerLocation::File(path) => Connection::open(path),
+        LedgerLocation::Memory => Connection::open_in_memory(),
     };
     let mut connection = connection.map_err(failed)?;
     set(&connection).map_err(failed)?;
@@ -87,7 +83,6 @@ pub(super) fn reader(path: &Path) -> Result<Connection, LedgerError> {
     reader_of(path).map_err(|source| LedgerError::Sqlite { path: path.to_owned(), source })
 }
 
-/// The same with what SQLite says.
 pub(super) fn reader_of(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(BUSY)?;
@@ -95,10 +90,10 @@ pub(super) fn reader_of(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn path_of(place: &Place) -> PathBuf {
+fn path_of(place: &LedgerLocation) -> PathBuf {
     match place {
-        Place::File(path) => path.clone(),
-        Place::Memory => PathBuf::from(":memory:"),
+        LedgerLocation::File(path) => path.clone(),
+        LedgerLocation::Memory => PathBuf::from(":memory:"),
     }
 }
 
@@ -133,7 +128,7 @@ fn migrate(connection: &mut Connection) -> Result<(), Migrating> {
     Ok(transaction.commit()?)
 }
 
-/// What is in a database with so many tables.
+/// The schema of a database with so many tables.
 fn found(connection: &Connection, tables: i64) -> Result<Option<Found>, Migrating> {
     if tables == 0 {
         return Ok(None);

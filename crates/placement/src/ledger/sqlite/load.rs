@@ -1,57 +1,55 @@
-//! Reads the facts of a command. It decides which statements that takes; the transaction around them makes them one state.
+//! Loads the rows of a command.
 
 use std::collections::BTreeSet;
 
-use berth_placement_model::facts::Consumer;
-use berth_placement_model::{ClassName, Facts, Key, ProviderId, ProviderState, Wants};
+use berth_placement_model::loaded_rows::Consumer;
+use berth_placement_model::{ClassName, Key, LoadedRows, ProviderId, ProviderState, ReadSet};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::rows::{self, HELD, Names, PROVIDER};
 use crate::ledger::depth::Depth;
 
-/// Everything that `wants` names.
-pub(super) fn load(connection: &Connection, wants: &Wants, depth: Depth) -> Result<Facts> {
-    let mut facts = Facts::default();
+pub(super) fn load(connection: &Connection, read_set: &ReadSet, depth: Depth) -> Result<LoadedRows> {
+    let mut rows = LoadedRows::default();
     let mut names = Names::default();
     let mut wanted = BTreeSet::new();
-    for key in &wants.consumers {
+    for key in &read_set.consumers {
         if let Some(consumer) = consumer(connection, key, &mut names)? {
             wanted.extend(consumer.allocations.keys().map(|(provider, _)| *provider));
-            facts.consumers.insert(key.clone(), consumer);
+            rows.consumers.insert(key.clone(), consumer);
         }
     }
-    wanted.extend(named(connection, wants)?);
+    wanted.extend(named(connection, read_set)?);
     for id in wanted {
         if let Some(state) = state(connection, id, depth, &mut names)? {
-            facts.providers.insert(id, state);
+            rows.providers.insert(id, state);
         }
     }
-    custom_names(connection, wants, &mut facts)?;
-    Ok(facts)
+    custom_names(connection, read_set, &mut rows)?;
+    Ok(rows)
 }
 
 /// The providers that are named, and those of their trees.
-fn named(connection: &Connection, wants: &Wants) -> Result<BTreeSet<ProviderId>> {
+fn named(connection: &Connection, read_set: &ReadSet) -> Result<BTreeSet<ProviderId>> {
     let mut found = BTreeSet::new();
     let mut by_uuid = connection.prepare_cached("SELECT id, root FROM providers WHERE uuid = ?1")?;
     let mut tree = connection.prepare_cached("SELECT id FROM providers WHERE root = ?1")?;
-    for key in &wants.providers {
+    for key in &read_set.providers {
         let ids = by_uuid.query_row([key.as_str()], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
         let Some((id, root)) = ids else { continue };
         found.insert(ProviderId(id));
-        if wants.whole_trees {
+        if read_set.whole_trees {
             let members = tree.query_map([root], |row| row.get(0).map(ProviderId))?;
             members.map(|id| id.map(|id| found.insert(id))).collect::<Result<Vec<_>>>()?;
         }
     }
     let mut by_name = connection.prepare_cached("SELECT id FROM providers WHERE name = ?1")?;
-    for name in &wants.provider_names {
+    for name in &read_set.provider_names {
         found.extend(by_name.query_row([name], |row| row.get(0)).optional()?.map(ProviderId));
     }
     Ok(found)
 }
 
-/// One provider.
 pub(super) fn state(
     connection: &Connection,
     id: ProviderId,
@@ -74,7 +72,6 @@ pub(super) fn state(
     Ok(Some(state))
 }
 
-/// A consumer with what it has.
 fn consumer(connection: &Connection, key: &Key, names: &mut Names) -> Result<Option<Consumer>> {
     let mut statement =
         connection.prepare_cached("SELECT generation, project, user, kind FROM consumers WHERE uuid = ?1")?;
@@ -99,26 +96,27 @@ fn consumer(connection: &Connection, key: &Key, names: &mut Names) -> Result<Opt
     Ok(Some(consumer))
 }
 
-fn custom_names(connection: &Connection, wants: &Wants, facts: &mut Facts) -> Result<()> {
-    let mut classes = wants.classes.clone();
-    if wants.class_order {
-        classes.extend(facts.providers.values().flat_map(|provider| provider.inventories.keys().cloned()));
+fn custom_names(connection: &Connection, read_set: &ReadSet, rows: &mut LoadedRows) -> Result<()> {
+    let mut classes = read_set.classes.clone();
+    if read_set.class_order {
+        classes.extend(rows.providers.values().flat_map(|provider| provider.inventories.keys().cloned()));
     }
     for class in &classes {
         let mut statement = connection.prepare_cached("SELECT id FROM classes WHERE name = ?1")?;
         let id = statement.query_row([class.as_str()], |row| row.get(0)).optional()?;
-        facts.classes.extend(id.map(|id: i64| (class.clone(), id)));
-        let matters = wants.uses && wants.classes.contains(class);
+        rows.classes.extend(id.map(|id: i64| (class.clone(), id)));
+        let matters = read_set.uses && read_set.classes.contains(class);
         if matters && exists(connection, "SELECT 1 FROM inventories WHERE class = ?1 LIMIT 1", class.as_str())? {
-            facts.used_classes.insert(class.clone());
+            rows.used_classes.insert(class.clone());
         }
     }
-    for one in &wants.traits {
+    for one in &read_set.traits {
         if exists(connection, "SELECT 1 FROM traits WHERE name = ?1", one.as_str())? {
-            facts.traits.insert(one.clone());
+            rows.traits.insert(one.clone());
         }
-        if wants.uses && exists(connection, "SELECT 1 FROM provider_traits WHERE trait = ?1 LIMIT 1", one.as_str())? {
-            facts.used_traits.insert(one.clone());
+        if read_set.uses && exists(connection, "SELECT 1 FROM provider_traits WHERE trait = ?1 LIMIT 1", one.as_str())?
+        {
+            rows.used_traits.insert(one.clone());
         }
     }
     Ok(())
@@ -128,7 +126,6 @@ fn exists(connection: &Connection, query: &str, name: &str) -> Result<bool> {
     connection.prepare_cached(query)?.exists(params![name])
 }
 
-/// Who has an inventory of this class.
 pub(super) fn providers_with(connection: &Connection, class: &ClassName) -> Result<Vec<ProviderId>> {
     let mut statement = connection.prepare_cached("SELECT provider FROM inventories WHERE class = ?1")?;
     statement.query_map([class.as_str()], |row| row.get(0).map(ProviderId))?.collect()

@@ -1,5 +1,4 @@
-//! Rows of SQLite as values of the model. It decides how texts and numbers are turned into them; names that occur often
-//! share one allocation.
+//! Converts rows of SQLite into values of the model.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -42,7 +41,6 @@ impl Names {
     }
 }
 
-/// A provider without what belongs to it.
 pub(super) fn provider(row: &Row<'_>) -> Result<ProviderState> {
     Ok(ProviderState {
         id: ProviderId(row.get(0)?),
@@ -59,7 +57,6 @@ pub(super) fn provider(row: &Row<'_>) -> Result<ProviderState> {
     })
 }
 
-/// An inventory whose columns begin at `first`.
 pub(super) fn held(row: &Row<'_>, first: usize, names: &mut Names) -> Result<(ClassName, Held)> {
     let inventory = Inventory {
         total: amount(row, first + 1)?,

@@ -1,11 +1,11 @@
-//! The one thread that writes. It decides that waiting commands share a commit, each in its own savepoint, that nothing is
-//! answered before that commit is on the disk and in the model, and what is told when it cannot be done.
+//! The thread that writes. Waiting commands share a commit, each in its own savepoint, and nothing is answered before
+//! that commit is on the disk and in the model.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use berth_placement_model::changes::NameChange;
-use berth_placement_model::{Changes, Command, ProviderId, Refusal, decide};
+use berth_placement_model::write_set::NameChange;
+use berth_placement_model::{Command, ProviderId, Refusal, WriteSet, decide};
 use berth_telemetry::clock::Clock;
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
@@ -18,21 +18,18 @@ use super::file::Lock;
 use super::rows::Names;
 use super::{apply, contents, load};
 use crate::ledger::after::Effects;
-use crate::ledger::contents::{Change, News};
+use crate::ledger::contents::{ChangeSet, ProviderUpdate};
 use crate::ledger::depth::Depth;
-use crate::ledger::shelf::{self, Shelf};
-use crate::ledger::{LedgerMetrics, Trouble, Written, times};
+use crate::ledger::model_cache::{self, ModelCache};
+use crate::ledger::{LedgerMetrics, RequestError, Written, times};
 
 /// Commands that share a commit, at most: enough for every writer of a large cloud, few enough to be fast.
 const MOST: usize = 128;
 
-/// What the thread is asked for.
+/// The jobs of the thread.
 pub(super) enum Job {
-    /// One write.
     Write(Box<Write>),
-    /// To run something between two transactions.
     Run(Box<dyn FnOnce(&Connection) + Send>),
-    /// To end.
     End,
 }
 
@@ -43,31 +40,30 @@ pub(super) struct Write {
     pub answer: oneshot::Sender<Answer>,
 }
 
-type Answer = Result<Written, Trouble>;
+type Answer = Result<Written, RequestError>;
 
-/// What the thread has.
+/// The state of the thread.
 pub(super) struct Writer {
     pub connection: Connection,
-    pub shelf: Arc<Shelf>,
+    pub cache: Arc<ModelCache>,
     pub clock: Arc<dyn Clock>,
     pub metrics: LedgerMetrics,
     pub runtime: Handle,
-    /// Given back when the connection is closed.
     pub lock: Option<Lock>,
     /// Tells that the thread has ended, however that came.
     pub ended: DropGuard,
 }
 
 impl Writer {
-    /// Builds the model, then writes until it is told to end or nobody is left who could ask.
+    /// Builds the model, then writes until it is stopped or all senders are gone.
     pub fn run(mut self, queue: &Receiver<Job>) {
         match contents::contents(&self.connection) {
             Ok(contents) => {
-                self.shelf.place(Some(shelf::model_of(contents)));
+                self.cache.set(Some(model_cache::model_of(contents)));
                 self.metrics.rebuilt();
             }
             Err(error) => {
-                tracing::error!(%error, "the model cannot be built from the database");
+                tracing::error!(%error, "model cannot be built from the database");
                 return;
             }
         }
@@ -111,19 +107,19 @@ impl Writer {
     }
 
     fn write(&mut self, batch: Vec<Write>) {
-        // Whoever has gone does not want it done any more.
+        // A caller that is gone no longer needs the write.
         let batch: Vec<_> = batch.into_iter().filter(|write| !write.answer.is_closed()).collect();
         let now = times::rounded(self.clock.now());
-        let (models, runtime) = (self.shelf.clone(), self.runtime.clone());
+        let (models, runtime) = (self.cache.clone(), self.runtime.clone());
         let publishing;
         let answers = match self.attempt(&batch, now) {
-            Err(trouble) => vec![Err(trouble); batch.len()],
-            Ok(Attempt { transaction, answers, news }) => {
-                publishing = runtime.block_on(models.begin());
+            Err(error) => vec![Err(error); batch.len()],
+            Ok(Attempt { transaction, answers, changes }) => {
+                publishing = runtime.block_on(models.start_publishing());
                 if let Err(error) = transaction.commit() {
-                    vec![Err(at_commit(&error)); batch.len()]
+                    vec![Err(classify_commit_error(&error)); batch.len()]
                 } else {
-                    models.change(news);
+                    models.change(changes);
                     drop(publishing);
                     answers
                 }
@@ -132,109 +128,113 @@ impl Writer {
         self.metrics.transaction(batch.len());
         for (write, answer) in batch.into_iter().zip(answers) {
             self.metrics.answered(&answer);
-            // Whoever does not wait any more reads it from the ledger.
+            // A caller that is gone can read it from the ledger.
             let _ = write.answer.send(answer);
         }
     }
 
-    /// Everything up to the commit.
-    fn attempt(&mut self, batch: &[Write], now: Timestamp) -> Result<Attempt<'_>, Trouble> {
-        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let transaction = begun.map_err(|error| unavailable(&error))?;
-        let mut news = News::default();
+    fn attempt(&mut self, batch: &[Write], now: Timestamp) -> Result<Attempt<'_>, RequestError> {
+        let started = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let transaction = started.map_err(|error| unavailable(&error))?;
+        let mut changes = ChangeSet::default();
         let mut answers = Vec::with_capacity(batch.len());
         for write in batch {
-            let answer = one(&transaction, write, now, &mut news);
+            let answer = write_one(&transaction, write, now, &mut changes);
             if transaction.is_autocommit() {
-                // SQLite has taken everything back, also what others of the batch did.
-                return Err(answer.err().unwrap_or_else(|| Trouble::Unavailable("the database gave up".to_owned())));
+                // SQLite has rolled everything back, also the other writes of the batch.
+                return Err(answer
+                    .err()
+                    .unwrap_or_else(|| RequestError::Unavailable("the database gave up".to_owned())));
             }
             answers.push(answer);
         }
-        Ok(Attempt { transaction, answers, news })
+        Ok(Attempt { transaction, answers, changes })
     }
 }
 
 struct Attempt<'a> {
     transaction: Transaction<'a>,
     answers: Vec<Answer>,
-    news: News,
+    changes: ChangeSet,
 }
 
 /// Why one command of a batch is not done.
-enum Fault {
+enum WriteFailure {
     Refused(Refusal),
     Sqlite(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for WriteFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-fn one(connection: &Connection, write: &Write, now: Timestamp, news: &mut News) -> Answer {
+fn write_one(connection: &Connection, write: &Write, now: Timestamp, changes: &mut ChangeSet) -> Answer {
     if write.until <= Instant::now() {
-        return Err(Trouble::Unavailable("too many writes wait".to_owned()));
+        return Err(RequestError::Unavailable("too many writes wait".to_owned()));
     }
-    done(connection, &write.command, now, news).map_err(|fault| match fault {
-        Fault::Refused(refusal) => Trouble::Refused(refusal),
-        Fault::Sqlite(error) => unavailable(&error),
+    execute(connection, &write.command, now, changes).map_err(|fault| match fault {
+        WriteFailure::Refused(refusal) => RequestError::Refused(refusal),
+        WriteFailure::Sqlite(error) => unavailable(&error),
     })
 }
 
-fn done(connection: &Connection, command: &Command, now: Timestamp, news: &mut News) -> Result<Written, Fault> {
+fn execute(
+    connection: &Connection,
+    command: &Command,
+    now: Timestamp,
+    changes: &mut ChangeSet,
+) -> Result<Written, WriteFailure> {
     let depth = Depth::of(command);
-    let facts = load::load(connection, &command.wants(), depth)?;
-    let (changes, outcome) = decide(command, &facts).map_err(Fault::Refused)?;
-    let (created, more) = in_savepoint(connection, || {
-        let created = apply::apply(connection, &changes, times::microseconds(now))?;
-        Ok((created, renamed(connection, &changes)?))
+    let rows = load::load(connection, &command.read_set(), depth)?;
+    let (write_set, outcome) = decide(command, &rows).map_err(WriteFailure::Refused)?;
+    let (created, more) = run_in_savepoint(connection, || {
+        let created = apply::apply(connection, &write_set, times::microseconds(now))?;
+        Ok((created, renamed(connection, &write_set)?))
     })?;
-    let effects = Effects::new(&facts, &changes, created, now);
-    let provider = effects.provider(command, &facts).map(Arc::new);
-    effects.publish(depth, news);
+    let effects = Effects::new(&rows, &write_set, created, now);
+    let provider = effects.provider(command, &rows).map(Arc::new);
+    effects.publish(depth, changes);
     for (id, change) in more {
-        news.add(id, change);
+        changes.add(id, change);
     }
-    if !(changes.classes.is_empty() && changes.traits.is_empty()) {
-        news.names = Some(contents::custom_names(connection)?);
+    if !(write_set.classes.is_empty() && write_set.traits.is_empty()) {
+        changes.names = Some(contents::custom_names(connection)?);
     }
-    Ok(Written { outcome, provider, disowned: changes.disowned(&facts) })
+    Ok(Written { outcome, provider, disowned: write_set.disowned(&rows) })
 }
 
-fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+fn run_in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let run = |statement| connection.prepare_cached(statement)?.execute([]);
     run("SAVEPOINT one")?;
     let done = work();
     let end = if done.is_ok() { run("RELEASE one") } else { run("ROLLBACK TO one").and_then(|_| run("RELEASE one")) };
     if end.is_err() && !connection.is_autocommit() {
-        // What half a command has left must not be committed with the others.
+        // The partial changes of a failed command must not be committed with the others.
         connection.execute_batch("ROLLBACK")?;
     }
-    // The first thing that went wrong is what is told.
+    // The first error is reported.
     let done = done?;
     end.map(|_| done)
 }
 
-/// Providers whose inventories are called otherwise now.
-fn renamed(connection: &Connection, changes: &Changes) -> rusqlite::Result<Vec<(ProviderId, Change)>> {
+fn renamed(connection: &Connection, changes: &WriteSet) -> rusqlite::Result<Vec<(ProviderId, ProviderUpdate)>> {
     let mut names = Names::default();
     let mut all = Vec::new();
     for change in &changes.classes {
         let NameChange::Rename { to, .. } = change else { continue };
         for id in load::providers_with(connection, to)? {
             let state = load::state(connection, id, Depth::Whole, &mut names)?;
-            all.extend(state.map(|state| (id, Change::Whole(Box::new(state)))));
+            all.extend(state.map(|state| (id, ProviderUpdate::Whole(Box::new(state)))));
         }
     }
     Ok(all)
 }
 
-/// Nothing was done.
-pub(super) fn unavailable(error: &rusqlite::Error) -> Trouble {
-    tracing::warn!(%error, "the database cannot be used");
-    Trouble::Unavailable(match error.sqlite_error_code() {
+pub(super) fn unavailable(error: &rusqlite::Error) -> RequestError {
+    tracing::warn!(%error, "database not available");
+    RequestError::Unavailable(match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk of the database is full".to_owned(),
         _ => error.to_string(),
     })
@@ -242,10 +242,10 @@ pub(super) fn unavailable(error: &rusqlite::Error) -> Trouble {
 
 /// A full disk ends a commit before its last page; after other failures that page may be on the disk, where the next start
 /// would find it.
-fn at_commit(error: &rusqlite::Error) -> Trouble {
+fn classify_commit_error(error: &rusqlite::Error) -> RequestError {
     if let Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy) = error.sqlite_error_code() {
         return unavailable(error);
     }
-    tracing::error!(%error, "a commit has failed");
-    Trouble::Unknown(error.to_string())
+    tracing::error!(%error, "commit failed");
+    RequestError::Unknown(error.to_string())
 }

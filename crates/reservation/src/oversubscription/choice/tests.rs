@@ -15,11 +15,11 @@ fn empty(name: &str, memory: i64, cpu: i64) -> Occupant {
         block: size,
         empty: true,
         leaving: false,
-        frozen: false,
+        is_paused: false,
     }
 }
 
-/// A slot with VMs that leave so much of it unused.
+/// A slot with VMs that leave this much of it unused.
 fn full(name: &str, size: Resources, unused: Resources) -> Occupant {
     Occupant { size, block: unused, empty: false, ..empty(name, 0, 0) }
 }
@@ -34,12 +34,12 @@ fn example() -> [Occupant; 3] {
 }
 
 #[test]
-fn document_21_section_10_first_example_with_section_15_no_12_one_slot_that_is_enough_alone_leaves() {
+fn one_slot_that_is_enough_alone_leaves() {
     assert_eq!(chosen(gib(66, 6), &example(), false), ["s1"]);
 }
 
 #[test]
-fn document_21_section_10_second_example_needs_the_setting_of_section_15_no_12() {
+fn several_slots_leave_only_where_that_is_configured() {
     let slots = [
         full("p", gib(200, 50), gib(140, 20)),
         full("q", gib(100, 20), gib(75, 18)),
@@ -47,8 +47,8 @@ fn document_21_section_10_second_example_needs_the_setting_of_section_15_no_12()
     ];
     assert_eq!(chosen(gib(10, 0), &slots, true), ["r"], "buckets 7/4, 7/9 and 7/9; r is smaller than q");
     assert_eq!(chosen(gib(10, 0), &slots, false), [""; 0]);
-    assert_eq!(chosen(gib(130, 0), &slots, true), ["r", "q"], "in one look as many as are needed");
-    assert_eq!(chosen(gib(70, 0), &slots, true), ["q"], "r came first, and is not needed any more");
+    assert_eq!(chosen(gib(130, 0), &slots, true), ["r", "q"], "as many as needed in one reconciliation");
+    assert_eq!(chosen(gib(70, 0), &slots, true), ["q"], "r was chosen first, and is not needed any more");
     assert_eq!(chosen(gib(210, 0), &slots, true), ["q", "p"]);
 }
 
@@ -56,26 +56,30 @@ fn document_21_section_10_second_example_needs_the_setting_of_section_15_no_12()
 fn of_the_empty_slots_that_are_enough_the_smallest_leaves_and_ties_go_by_name() {
     let slots = [empty("large", 96, 24), empty("b", 48, 12), empty("a", 48, 12), empty("tiny", 8, 1)];
     assert_eq!(chosen(gib(40, 12), &slots, false), ["a"]);
-    assert_eq!(chosen(gib(40, 13), &slots, false), ["large"], "it has to be enough of both");
+    assert_eq!(chosen(gib(40, 13), &slots, false), ["large"], "both resources have to be enough");
     assert_eq!(chosen(gib(8, 1), &slots, false), ["tiny"]);
 }
 
 #[test]
 fn what_is_not_enough_alone_leaves_together_and_nothing_that_is_not_needed() {
-    assert_eq!(chosen(gib(140, 6), &example(), false), ["s1", "s3"], "the most helpful, then what is enough");
-    assert_eq!(chosen(gib(400, 0), &example(), false), ["s1", "s3", "s2"], "VMs are left: it helps all the same");
+    assert_eq!(chosen(gib(140, 6), &example(), false), ["s1", "s3"], "the most helpful slot, then one that is enough");
+    assert_eq!(
+        chosen(gib(400, 0), &example(), false),
+        ["s1", "s3", "s2"],
+        "VMs remain over-booked: it helps all the same"
+    );
     let slots = [empty("a", 60, 1), empty("b", 50, 9), empty("c", 50, 9)];
     assert_eq!(chosen(gib(100, 18), &slots, false), ["b", "c"], "a helped most at first");
 }
 
 #[test]
-fn section_15_no_12_a_slot_helps_only_with_what_is_violated_and_where_it_stays() {
+fn a_slot_helps_only_with_what_is_violated_and_where_it_stays() {
     let cores_only = [empty("memory", 48, 0), empty("cores", 0, 8)];
     assert_eq!(chosen(gib(0, 2), &cores_only, false), ["cores"]);
     assert_eq!(chosen(gib(2, 0), &cores_only, false), ["memory"]);
     let leaving = Occupant { leaving: true, ..empty("leaving", 96, 24) };
-    let frozen = Occupant { frozen: true, ..empty("frozen", 96, 24) };
-    assert_eq!(chosen(gib(1, 1), &[leaving, frozen], true), [""; 0]);
+    let paused = Occupant { is_paused: true, ..empty("paused", 96, 24) };
+    assert_eq!(chosen(gib(1, 1), &[leaving, paused], true), [""; 0]);
     assert_eq!(chosen(gib(1, 1), &[full("used up", gib(48, 8), gib(0, 0))], true), [""; 0]);
 }
 
@@ -85,7 +89,7 @@ fn occupied_slots_leave_only_when_the_empty_ones_are_not_enough() {
     assert_eq!(chosen(gib(40, 0), &slots, true), ["empty"]);
     assert_eq!(chosen(gib(60, 0), &slots, false), ["empty"]);
     assert_eq!(chosen(gib(100, 0), &slots, true), ["empty", "used"]);
-    assert_eq!(chosen(gib(60, 0), &slots, true), ["used"], "then the empty one is not needed");
+    assert_eq!(chosen(gib(60, 0), &slots, true), ["used"], "then the empty slot is not needed");
 }
 
 fn any_slot() -> impl Strategy<Value = Occupant> {
@@ -113,13 +117,13 @@ proptest! {
         let sum = |slots: &[&Occupant]| -> Resources { slots.iter().map(|slot| slot.block).sum() };
         let may: Vec<_> = slots.iter().filter(|slot| !slot.leaving && (slot.empty || occupied)).collect();
         let enough = excess.fits(sum(&leave));
-        prop_assert_eq!(enough, excess.fits(sum(&may)), "enough whenever everything would be");
+        prop_assert_eq!(enough, excess.fits(sum(&may)), "enough whenever all slots together would be");
         for slot in leave.iter().filter(|_| enough) {
             let left = sum(&leave) - excess;
-            prop_assert!(!slot.block.fits(left), "{slot:?} fits into what it leaves: {left}");
+            prop_assert!(!slot.block.fits(left), "{slot:?} fits into the rest: {left}");
         }
         let mut turned = slots.clone();
         turned.reverse();
-        prop_assert_eq!(choose(excess, &turned, occupied), leave, "whatever the order in which slots are listed");
+        prop_assert_eq!(choose(excess, &turned, occupied), leave, "independent of the order of slots");
     }
 }

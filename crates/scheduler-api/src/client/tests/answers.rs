@@ -1,9 +1,9 @@
-//! What comes of each kind of answer, and of none.
+//! The result of each kind of answer, and of a missing one.
 
 use super::*;
 
 #[tokio::test]
-async fn document_22_section_11_answers_with_200() {
+async fn answers_with_200() {
     for (body, expected) in [
         ("{\"hosts\":[\"b\",\"a\"]}\n", Ok(names(&["b", "a"]))),
         ("{}", Ok(vec![])),
@@ -27,7 +27,7 @@ async fn document_22_section_11_answers_with_200() {
 }
 
 #[tokio::test]
-async fn document_22_section_11_answers_with_another_status() {
+async fn answers_with_another_status() {
     let long = "x".repeat(5000);
     for (status, body, expected) in [
         (204, "", "external scheduler returned status 204: ".to_owned()),
@@ -90,8 +90,8 @@ async fn of_an_endless_answer_only_so_much_is_read() {
 
 #[tokio::test]
 async fn what_is_no_http_is_a_send_error() {
-    for nonsense in ["SSH-2.0-OpenSSH_9.6\r\n", "\u{0}\u{1}", ""] {
-        let found = probe(LONG, [Reply::Bytes(nonsense.to_owned())]).await.0.unwrap_err();
+    for invalid_amount in ["SSH-2.0-OpenSSH_9.6\r\n", "\u{0}\u{1}", ""] {
+        let found = probe(LONG, [Reply::Bytes(invalid_amount.to_owned())]).await.0.unwrap_err();
         assert!(found.starts_with("failed to send external scheduler request: "), "{found}");
     }
 }
@@ -122,7 +122,7 @@ async fn redirects_in_a_circle_end_after_ten() {
 }
 
 #[tokio::test]
-async fn document_22_no_13_a_lost_connection_is_tried_once_more_when_nothing_is_changed() {
+async fn a_lost_connection_is_tried_once_more_when_nothing_is_changed() {
     let good = || Reply::http(200, "", "{\"hosts\":[\"a\"]}");
     let (found, stub) = probe(LONG, [Reply::Close, good()]).await;
     assert_eq!((found, stub.asked().len()), (Ok(names(&["a"])), 2));
@@ -143,7 +143,7 @@ async fn a_server_that_is_not_there_is_a_send_error_and_a_wrong_url_is_named() {
         let scheduler = External::new(url, None, view(&["a"])).unwrap();
         text(&scheduler.probe(&question()).await.unwrap_err())
     };
-    let found = ask(&format!("{}/x", Stub::nobody().await)).await;
+    let found = ask(&format!("{}/x", Stub::closed_port().await)).await;
     assert!(found.starts_with("failed to send external scheduler request: ") && found.contains("refused"), "{found}");
     for url in ["not a url", "ftp://host/path", ""] {
         let found = ask(url).await;
@@ -152,8 +152,8 @@ async fn a_server_that_is_not_there_is_a_send_error_and_a_wrong_url_is_named() {
 }
 
 #[tokio::test]
-async fn passwords_in_the_url_are_not_told() {
-    let url = Stub::nobody().await.replace("http://", "http://user:secret@");
+async fn passwords_in_the_url_are_not_reported() {
+    let url = Stub::closed_port().await.replace("http://", "http://user:secret@");
     let scheduler = External::new(&url, None, view(&["a"])).unwrap();
     assert!(!text(&scheduler.probe(&question()).await.unwrap_err()).contains("secret"));
 }

@@ -1,7 +1,7 @@
-//! What is asked for slots, and what is remembered of the answers.
+//! Requests for slots, and what is remembered of the answers.
 
 use berth_core::reservation::{Reservation, ReservationKind};
-use berth_scheduler::{Candidates, Pin, Placed, Placement, Shortage, Verdict, WholeRequest};
+use berth_scheduler::{Candidates, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Shortage};
 use serde_json::{Value, json};
 
 use super::*;
@@ -26,7 +26,7 @@ fn placed(slot: &SlotRequest, host: &str) -> Reservation {
 }
 
 #[tokio::test]
-async fn document_22_section_3_6_the_request_for_a_slot() {
+async fn the_request_for_a_slot() {
     let stub = Stub::start([chooses("node-a")]).await;
     let scheduler = external(&stub, view(&["node-b", "node-a"]));
     assert_eq!(scheduler.place(&slot()).await, Ok(Placed::Host("node-a".into())));
@@ -45,7 +45,7 @@ async fn document_22_section_3_6_the_request_for_a_slot() {
         "lock_reservations": true, "max_candidates": 1, "skip_history": true, "skip_inflight": true,
         "skip_committed_resource_tracking": true,
     });
-    assert_eq!(body["options"], options); // With skip_inflight: document 22 section 12 no. 14.
+    assert_eq!(body["options"], options);
     let context = &body["context"];
     assert_eq!(
         (&context["request_id"], &context["global_request_id"], &context["project_id"]),
@@ -71,7 +71,7 @@ fn spec_of_section_3_6(spec: &Value) {
 }
 
 #[tokio::test]
-async fn u7_a_slot_is_asked_for_with_its_own_size() {
+async fn a_slot_is_asked_for_with_its_own_size() {
     let stub = Stub::start([chooses("a")]).await;
     let small = SlotRequest { size: gib(5, 15), ..slot() };
     external(&stub, view(&["a"])).place(&small).await.unwrap();
@@ -87,14 +87,14 @@ async fn a_host_is_held_until_the_object_shows_it_and_the_slot_is_no_intruder() 
     let stub = Stub::start([chooses("a")]).await;
     let view = view(&["a"]);
     let scheduler = external(&stub, view.clone());
-    // The other scheduler may know better: the host is too small for it as far as we see.
+    // The external scheduler may know better: the host is too small for the slot in our view.
     let large = SlotRequest { size: gib(100, 1000), ..slot() };
     assert_eq!(scheduler.place(&large).await, Ok(Placed::Host("a".into())));
     assert_eq!(scheduler.place(&large).await, Ok(Placed::Host("a".into())));
     assert_eq!((stub.asked().len(), view.assumed()), (1, 1));
     view.reservation_changed(&large.key, Some(placed(&large, "a")));
     scheduler.applied(std::slice::from_ref(&large.key));
-    assert_eq!((scheduler.verdict(&large.key), view.assumed()), (Verdict::Ok, 0));
+    assert_eq!((scheduler.verdict(&large.key), view.assumed()), (HostVerdict::Ok, 0));
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn without_a_host_the_slot_waits_nowhere() {
 }
 
 #[tokio::test]
-async fn without_any_host_nobody_is_asked() {
+async fn without_any_host_no_scheduler_is_asked() {
     let stub = Stub::start([Reply::Close]).await;
     let scheduler = external(&stub, view(&[]));
     assert_eq!(scheduler.place(&slot()).await, Ok(Placed::Nowhere(Shortage::default())));
@@ -129,7 +129,7 @@ async fn a_host_that_is_not_known_here_is_an_error() {
 }
 
 #[tokio::test]
-async fn u1_a_slot_in_doubt_is_not_asked_for_again() {
+async fn a_slot_in_doubt_is_not_asked_for_again() {
     let stub = Stub::start([chooses("a")]).await;
     let scheduler = external(&stub, view(&["a"]));
     scheduler.place(&slot()).await.unwrap();
@@ -146,12 +146,12 @@ async fn u1_a_slot_in_doubt_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn d13_a_commitment_is_placed_later_and_room_is_not_told() {
+async fn a_commitment_is_placed_later_and_capacity_is_not_reported() {
     let stub = Stub::start([Reply::Close]).await;
     let scheduler = external(&stub, view(&["a"]));
-    let whole = WholeRequest { slots: vec![slot()], all_or_nothing: true, ..WholeRequest::default() };
+    let whole = CommitmentRequest { slots: vec![slot()], all_or_nothing: true, ..CommitmentRequest::default() };
     assert_eq!(scheduler.place_all(&whole).await, Ok(Placement::Later));
-    assert_eq!(scheduler.room(&"a".into()), None);
+    assert_eq!(scheduler.free_capacity(&"a".into()), None);
     assert!(stub.asked().is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! The token that is shown to the scheduler.
+//! The token for the scheduler.
 
 use berth_telemetry::config::{Token, decode};
 use serde_json::json;
@@ -11,7 +11,7 @@ fn token() -> Token {
 }
 
 #[tokio::test]
-async fn document_22_section_12_item_12_the_token_is_shown_and_never_printed() {
+async fn the_token_is_shown_and_never_printed() {
     let stub = Stub::start([Reply::http(200, "", "{}")]).await;
     let external = external(&stub, view(&["a"])).with_token(Some(&token())).unwrap();
     external.probe(&question()).await.unwrap();
@@ -20,7 +20,7 @@ async fn document_22_section_12_item_12_the_token_is_shown_and_never_printed() {
 }
 
 #[tokio::test]
-async fn a_scheduler_that_does_not_take_the_token_is_told_of() {
+async fn a_scheduler_that_does_not_take_the_token_is_reported_of() {
     let refusal = Reply::http(401, "www-authenticate: Bearer\r\n", "missing or wrong bearer token\n");
     let (found, stub) = probe(LONG, [refusal]).await;
     assert_eq!(found, Err("external scheduler returned status 401: missing or wrong bearer token".to_owned()));

@@ -1,4 +1,4 @@
-//! What the scheduler does with the order of a run before it is answered.
+//! What happens to the order of a run before it is answered.
 
 use std::collections::BTreeSet;
 
@@ -20,15 +20,15 @@ fn limiting() -> Setting {
 }
 
 #[tokio::test]
-async fn document_60_section_2_7_h7_only_hosts_of_the_request() {
+async fn h7_only_hosts_of_the_request() {
     limiting().post(request(&["a", "b"])).await.is(200, "{\"hosts\":[\"b\",\"a\"]}\n");
     let unlimited = with_answers(AnswerSettings::default());
     unlimited.post(request(&["a", "b"])).await.is(200, "{\"hosts\":[\"c\",\"b\",\"a\"]}\n");
 }
 
-/// Limited first, then trimmed: document 22 section 12 no. 5, U6. The reference answers nothing.
+/// Limited first, then trimmed. The reference answers with an empty list.
 #[tokio::test]
-async fn document_60_section_2_7_h8_and_document_22_section_5_4() {
+async fn an_answer_is_trimmed_to_the_request() {
     let mut trimmed = request(&["a", "b"]);
     trimmed["options"] = json!({"max_candidates": 1});
     limiting().post(trimmed).await.is(200, "{\"hosts\":[\"b\"]}\n");
@@ -38,7 +38,7 @@ async fn document_60_section_2_7_h8_and_document_22_section_5_4() {
 }
 
 #[tokio::test]
-async fn document_22_section_11_vector_13_evacuations_are_shuffled_at_the_head() {
+async fn vector_13_evacuations_are_shuffled_at_the_head() {
     let mut seen = BTreeSet::new();
     for _ in 0..64 {
         let setting = with_answers(AnswerSettings { shuffle_first: 2, ..AnswerSettings::default() });
@@ -52,7 +52,7 @@ async fn document_22_section_11_vector_13_evacuations_are_shuffled_at_the_head()
 
 /// An explanation has two more members, and the same hosts.
 #[tokio::test]
-async fn document_22_section_12_item_7_who_asks_is_told_why() {
+async fn who_asks_is_reported_why() {
     let (setting, mut request) = (limiting(), body("capacity"));
     spec(&mut request)["flavor"]["nova_object.data"]["vcpus"] = json!(9);
     request["options"] = json!({"explain": true});

@@ -1,4 +1,4 @@
-//! What is answered when hosts are found, and when none are.
+//! The answers when hosts are found, and when none are.
 
 use axum::http::Request;
 use berth_scheduler::{Intent, SchedulerError};
@@ -8,7 +8,7 @@ use super::setting::{body, extra_specs, read_only, setting, spec};
 use crate::server::PATH;
 
 #[tokio::test]
-async fn document_22_section_4_the_answer_has_exactly_one_member() {
+async fn the_answer_has_exactly_one_member() {
     let setting = setting();
     let seen = setting.post(body("listed")).await;
     seen.is(200, "{\"hosts\":[\"a\",\"b\",\"c\"]}\n");
@@ -20,9 +20,9 @@ async fn document_22_section_4_the_answer_has_exactly_one_member() {
     }
 }
 
-/// B1: an empty list, where the reference has `null`.
+/// An empty list, where the reference has `null`.
 #[tokio::test]
-async fn document_22_section_11_vector_12_no_host_is_an_empty_list() {
+async fn vector_12_no_host_is_an_empty_list() {
     let mut large = body("capacity");
     spec(&mut large)["flavor"]["nova_object.data"]["vcpus"] = json!(4000);
     setting().post(large).await.is(200, "{\"hosts\":[]}\n");
@@ -30,7 +30,7 @@ async fn document_22_section_11_vector_12_no_host_is_an_empty_list() {
 }
 
 #[tokio::test]
-async fn document_22_section_11_vector_9_and_document_60_h4_infer_the_pipeline() {
+async fn the_pipeline_is_inferred_from_the_request() {
     for kind in ["Qemu", "CH"] {
         let (setting, mut request) = (setting(), body(""));
         *extra_specs(&mut request) =
@@ -41,7 +41,7 @@ async fn document_22_section_11_vector_9_and_document_60_h4_infer_the_pipeline()
 }
 
 #[tokio::test]
-async fn document_60_section_2_2_the_smallest_requests() {
+async fn the_smallest_requests() {
     let setting = setting();
     let minimal = r#"{"spec": {"nova_object.data": {"instance_uuid": "i", "num_instances": 1}},
         "hosts": [{"host": "a"}], "weights": {"a": 1.5}, "pipeline": "listed"}"#;
@@ -49,9 +49,9 @@ async fn document_60_section_2_2_the_smallest_requests() {
     setting.post("null").await.is(400, "failed to determine hypervisor type from request data\n");
 }
 
-/// U37: an error for callers of our own kind, an empty list for Nova.
+/// An error for clients of our own kind, an empty list for Nova.
 #[tokio::test]
-async fn document_60_section_14_b2_a_filter_that_fails() {
+async fn a_filter_that_fails_removes_all_hosts() {
     let mut nothing = body("capacity");
     spec(&mut nothing)["flavor"]["nova_object.data"]["vcpus"] = json!(0);
     setting().post(&nothing).await.is(200, "{\"hosts\":[]}\n");
@@ -67,7 +67,7 @@ async fn document_60_section_14_b2_a_filter_that_fails() {
 }
 
 #[tokio::test]
-async fn what_was_decided_is_told_before_it_is_answered() {
+async fn what_was_decided_is_reported_before_it_is_answered() {
     let (setting, mut request) = (setting(), body("listed"));
     spec(&mut request)["scheduler_hints"] = json!({"_nova_check_type": ["resize"]});
     request["context"]["global_request_id"] = json!("g");

@@ -1,4 +1,4 @@
-//! What the endpoint bears: sizes, slow callers, too many of them, callers that have gone.
+//! The limits of the endpoint: sizes, slow clients, too many clients, disconnected clients.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn parts(count: usize, size: usize) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused_whether_or_not_it_says_so() {
+async fn a_body_beyond_the_limit_is_refused_whether_or_not_it_reports_it() {
     let setting = small(ApiLimits::default().with_body(1000));
     let declared = Request::post(PATH).header("content-length", "1001").body(Body::empty()).unwrap();
     setting.send(declared).await.is(413, "request body too large\n");

@@ -1,4 +1,4 @@
-//! Who decides.
+//! Which replica decides.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn what_is_no_request_is_not_forwarded() {
 }
 
 #[tokio::test]
-async fn without_a_leader_the_caller_is_told_at_once() {
+async fn without_a_leader_the_caller_is_reported_at_once() {
     let setting = setting();
     setting.follow(None);
     let seen = setting.post(body("listed")).await;
@@ -58,7 +58,7 @@ async fn a_forwarded_request_is_decided_here_or_not_at_all() {
     assert_eq!(setting.send(forwarded()).await.status, 200);
     setting.follow(LEADER);
     let seen = setting.send(forwarded()).await;
-    seen.is(503, "this replica does not lead any more; try again\n");
+    seen.is(503, "this replica has lost the leadership; try again\n");
     assert_eq!(seen.header("retry-after"), "1");
     assert!(setting.forwarded.lock().is_empty());
 }
@@ -90,11 +90,11 @@ async fn a_leader_that_does_not_answer_costs_no_more_than_the_deadline() {
 async fn a_deadline_only_shortens_the_time() {
     let setting = with(ApiLimits::default(), None);
     setting.follow(LEADER);
-    for told in ["99999999", "-1", "soon", ""] {
+    for reported in ["99999999", "-1", "soon", ""] {
         let request =
-            Request::post(PATH).header(DEADLINE_MS, told).body(Body::from(body("listed").to_string())).unwrap();
+            Request::post(PATH).header(DEADLINE_MS, reported).body(Body::from(body("listed").to_string())).unwrap();
         let started = tokio::time::Instant::now();
         assert_eq!(setting.send(request).await.status, 503);
-        assert_eq!(started.elapsed().as_secs(), 25, "{told:?}");
+        assert_eq!(started.elapsed().as_secs(), 25, "{reported:?}");
     }
 }

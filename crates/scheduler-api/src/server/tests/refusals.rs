@@ -1,4 +1,4 @@
-//! What is refused, with which status and text.
+//! Refusals, with status and text.
 
 use axum::body::Body;
 use axum::http::{Method, Request};
@@ -9,9 +9,8 @@ use crate::server::PATH;
 
 const PROCESS: &str = "failed to process scheduling decision: ";
 
-/// With `Allow`, as decided in U24.
 #[tokio::test]
-async fn document_22_section_11_vector_1_and_document_60_h1_other_methods() {
+async fn other_methods_are_refused() {
     let setting = setting();
     for method in ["GET", "PUT", "DELETE", "OPTIONS", "BREW"] {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -29,14 +28,14 @@ async fn document_22_section_11_vector_1_and_document_60_h1_other_methods() {
 }
 
 #[tokio::test]
-async fn document_22_section_1_the_path_is_exact() {
+async fn the_path_is_exact() {
     for path in ["/scheduler/nova/external/", "/scheduler/nova", "/scheduler/nova/external/x", "/"] {
         assert_eq!(setting().send(Request::post(path).body(Body::empty()).unwrap()).await.status, 404, "{path}");
     }
 }
 
 #[tokio::test]
-async fn document_22_section_11_vectors_2_to_6_and_14_and_document_60_h2_and_h3() {
+async fn requests_that_are_not_consistent_are_refused() {
     let mut negative = body("listed");
     spec(&mut negative)["num_instances"] = json!(-1);
     let hosts = |hosts: &[&str], weights: Value| {
@@ -59,7 +58,7 @@ async fn document_22_section_11_vectors_2_to_6_and_14_and_document_60_h2_and_h3(
 }
 
 #[tokio::test]
-async fn document_22_section_11_vectors_7_and_8_and_document_60_h5() {
+async fn unknown_pipelines_are_refused() {
     let (hypervisor, flavor) = (
         "failed to determine hypervisor type from request data\n",
         "failed to determine flavor type from request data\n",
@@ -76,9 +75,9 @@ async fn document_22_section_11_vectors_7_and_8_and_document_60_h5() {
     }
 }
 
-/// 404 and 422 instead of 500: document 22 section 12 no. 2, U6.
+/// 404 and 422 instead of 500.
 #[tokio::test]
-async fn document_22_section_11_vectors_10_and_11_and_document_60_h6() {
+async fn a_wrong_hypervisor_type_is_refused() {
     let unknown = format!("{PROCESS}pipeline not found or not ready: \"nope\"\n");
     setting().post(body("nope")).await.is(404, &unknown);
     let mut request = body("listed");
@@ -96,7 +95,7 @@ async fn document_22_section_11_vectors_10_and_11_and_document_60_h6() {
 }
 
 #[tokio::test]
-async fn document_22_section_5_1_causes_of_gathering() {
+async fn causes_of_gathering() {
     let mut request = body("gathering");
     *extra_specs(&mut request) = json!({"capabilities:hypervisor_type": "VMware vCenter Server"});
     let cause = "cannot gather all placement candidates for hypervisor type \"vmware vcenter server\"\n";
@@ -118,7 +117,7 @@ async fn texts_stay_short_whatever_the_request_holds() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_not_ready_says_why_and_when_to_come_back() {
+async fn a_process_that_is_not_ready_reports_why_and_when_to_come_back() {
     let setting = setting();
     *setting.api.backend().not_ready.lock() = Some("hypervisors of cluster home are not read yet".to_owned());
     let mut request = body("listed");

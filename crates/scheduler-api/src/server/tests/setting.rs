@@ -1,4 +1,4 @@
-//! A small process around the endpoint: hosts, roles, a leader elsewhere.
+//! A small process around the endpoint: hosts, roles, and a leader on another replica.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use crate::metrics::ApiMetrics;
-use crate::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
+use crate::server::{Api, ApiLimits, Forwarder, PATH, TimeAndRandom, router};
 use crate::{Backend, GuestLookup, Outcome, Role};
 
 /// The rest of the process.
@@ -56,10 +56,10 @@ impl Backend for Process {
     }
 }
 
-/// What was forwarded: to whom, what, with how much time.
+/// The forwarded requests: address, body, and remaining time.
 pub(super) type Forwarded = Arc<Mutex<Vec<(String, Bytes, Duration)>>>;
 
-/// A leader elsewhere that gives this answer, or none ever.
+/// A leader on another replica that gives this answer, or never answers.
 pub(super) struct Elsewhere(pub(super) Option<(StatusCode, &'static str)>, pub(super) Forwarded);
 
 impl Forwarder for Elsewhere {
@@ -106,14 +106,14 @@ fn made(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>, answers: 
         outcomes: Mutex::default(),
     };
     let forwarded = Forwarded::default();
-    let (elsewhere, surroundings) = (Elsewhere(leader, forwarded.clone()), Surroundings::since(Instant::now()));
+    let (elsewhere, surroundings) = (Elsewhere(leader, forwarded.clone()), TimeAndRandom::since(Instant::now()));
     let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
     let api = Api::new(process, elsewhere, surroundings, limits, counted);
     Setting { api: Arc::new(api), metrics, forwarded }
 }
 
 /// Besides the shipped pipelines: `listed` takes the hosts of the request, `gathering` all, `capacity` those of the
-/// request that have room.
+/// request that have free capacity.
 fn scheduler(answers: AnswerSettings) -> BuiltIn {
     let mut settings = Settings { tie_break: TieBreak::Name, answers, ..Settings::default() };
     let capacity = || vec![StepSpec::new("filter_has_enough_capacity")];
@@ -132,7 +132,6 @@ fn scheduler(answers: AnswerSettings) -> BuiltIn {
     scheduler
 }
 
-/// All hosts, the largest first.
 fn reversed() -> PipelineSpec {
     let memory = BTreeMap::from([("memory".to_owned(), 1.0)]);
     let by_memory = Param { key: "resourceWeights".to_owned(), float_map_value: Some(memory), ..Param::default() };
@@ -162,12 +161,10 @@ pub(super) fn body(pipeline: &str) -> Value {
     })
 }
 
-/// The spec of a request.
 pub(super) fn spec(body: &mut Value) -> &mut Value {
     &mut body["spec"]["nova_object.data"]
 }
 
-/// The extra specs of a request.
 pub(super) fn extra_specs(body: &mut Value) -> &mut Value {
     &mut spec(body)["flavor"]["nova_object.data"]["extra_specs"]
 }
@@ -196,8 +193,8 @@ impl Seen {
 }
 
 impl Setting {
-    /// The same for those only who show the token.
-    pub(super) fn guarded_by(self, token: Token) -> Self {
+    /// Like this setting, with a required token.
+    pub(super) fn protected_by(self, token: Token) -> Self {
         let Ok(api) = Arc::try_unwrap(self.api) else { panic!("shared") };
         Self { api: Arc::new(api.with_token(Some(token))), ..self }
     }
@@ -217,7 +214,7 @@ impl Setting {
         *self.api.backend().role.lock() = Role::Follower { leader: leader.map(str::to_owned) };
     }
 
-    /// Whether the metrics have a line that begins with this text.
+    /// Whether the metrics have a line with this prefix.
     pub(super) fn counts(&self, beginning: &str) -> bool {
         self.metrics.render().lines().any(|line| line.starts_with(beginning))
     }

@@ -1,4 +1,4 @@
-//! The token that callers have to show, and when it is asked for.
+//! The token of clients, and when it is checked.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -9,10 +9,10 @@ use serde_json::json;
 use super::setting::{Seen, Setting, body, setting};
 use crate::server::PATH;
 
-fn guarded() -> Setting {
+fn protected() -> Setting {
     let values = json!({"scheduler": {"token": "s3cret"}});
     let token = decode(values.as_object().unwrap(), true).unwrap().configuration.scheduler.token;
-    setting().guarded_by(token.unwrap())
+    setting().protected_by(token.unwrap())
 }
 
 async fn shows(setting: &Setting, shown: &str, body: impl ToString) -> Seen {
@@ -27,8 +27,8 @@ fn refused(seen: &Seen) {
 }
 
 #[tokio::test]
-async fn document_22_section_12_item_12_only_the_token_opens() {
-    let setting = guarded();
+async fn only_the_token_opens() {
+    let setting = protected();
     refused(&setting.post(body("listed")).await);
     for wrong in ["", "Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret2", "Bearer  s3cret", "Basic s3cret", "s3cret"]
     {
@@ -42,10 +42,10 @@ async fn document_22_section_12_item_12_only_the_token_opens() {
     assert!(setting.counts(series));
 }
 
-/// Path and method first, then the token, then everything else.
+/// Path and method are checked first, then the token, then everything else.
 #[tokio::test]
-async fn u24_strangers_learn_nothing_but_where_the_endpoint_is() {
-    let setting = guarded();
+async fn unknown_clients_learn_nothing_but_where_the_endpoint_is() {
+    let setting = protected();
     setting.send(Request::get(PATH).body(Body::empty()).unwrap()).await.is(405, "invalid request method\n");
     assert_eq!(setting.send(Request::post("/").body(Body::empty()).unwrap()).await.status, 404);
     refused(&setting.post("nonsense").await);
@@ -56,13 +56,13 @@ async fn u24_strangers_learn_nothing_but_where_the_endpoint_is() {
 }
 
 #[tokio::test]
-async fn without_a_token_nobody_has_to_show_one() {
+async fn without_a_token_no_client_has_to_send_one() {
     assert_eq!(shows(&setting(), "Bearer other", body("listed")).await.status, 200);
 }
 
 #[tokio::test]
-async fn strangers_are_not_forwarded() {
-    let setting = guarded();
+async fn unknown_clients_are_not_forwarded() {
+    let setting = protected();
     setting.follow(Some("http://leader"));
     refused(&setting.post(body("listed")).await);
     assert!(setting.forwarded.lock().is_empty());

@@ -1,4 +1,4 @@
-//! What an answer holds, with and without an explanation.
+//! The content of an answer, with and without an explanation.
 
 use berth_scheduler::{Answer, Contribution, Decision, Explanation, FilterName, HostExplanation, Outcome, Shortage};
 use serde_json::{Value, json};
@@ -27,16 +27,16 @@ fn explanation() -> Explanation {
 }
 
 #[test]
-fn document_22_section_4_nova_gets_one_member_and_a_newline() {
+fn nova_gets_one_member_and_a_newline() {
     assert_eq!(encode_answer(&answer(), false), b"{\"hosts\":[\"b\"]}\n");
     assert_eq!(encode_answer(&Answer::default(), false), b"{\"hosts\":[]}\n");
-    // Explained for the history, not for the caller.
+    // Explained for the history, not for the client.
     let explained = Answer { explanation: Some(explanation()), ..answer() };
     assert_eq!(encode_answer(&explained, false), b"{\"hosts\":[\"b\"]}\n");
 }
 
 #[test]
-fn document_22_section_12_item_7_who_asks_is_told_why() {
+fn who_asks_is_reported_why() {
     let body = encode_answer(&Answer { explanation: Some(explanation()), ..answer() }, true);
     let written: Value = serde_json::from_slice(&body).unwrap();
     let expected = json!({

@@ -1,4 +1,4 @@
-//! What is read, and how.
+//! Parsing of valid requests.
 
 use berth_core::Resources;
 use berth_scheduler::{Candidates, Intent, ReservationType};
@@ -8,7 +8,7 @@ use super::{decode, decoded, with_spec};
 use crate::wire::decode_answer;
 
 #[test]
-fn document_22_section_3_6_the_minimal_request() {
+fn the_minimal_request() {
     let body = br#"{"spec": {"nova_object.data": {"instance_uuid": "i", "num_instances": 1}},
         "hosts": [{"host": "a"}], "weights": {"a": 1.5}, "pipeline": "p"}"#;
     let request = decode(body).unwrap().request;
@@ -134,7 +134,7 @@ fn a_limit_of_nothing_or_less_is_none() {
 }
 
 #[test]
-fn document_60_section_2_4_hints_of_every_shape() {
+fn hints_of_every_shape() {
     for (value, read) in [
         (json!("rebuild"), Some(Intent::Rebuild)),
         (json!(["resize"]), Some(Intent::Resize)),
@@ -153,7 +153,7 @@ fn document_60_section_2_4_hints_of_every_shape() {
 }
 
 #[test]
-fn document_22_section_7_3_answers() {
+fn answers_of_the_external_scheduler_are_checked() {
     for (body, hosts) in [
         (r#"{"hosts":["a","b"]}"#, &["a", "b"][..]),
         (r#"{"hosts":["a"]} tail"#, &["a"]),

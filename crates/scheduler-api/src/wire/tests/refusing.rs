@@ -1,4 +1,4 @@
-//! What is refused, and that the text leads to the member.
+//! Invalid requests, whose error text names the member.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{refused, with_spec};
 
 const BEGINNING: &str = "failed to decode request body: ";
 
-/// Wrong values of members of the spec, by path.
+/// Invalid values of members of the spec, by path.
 fn wrong_spec() -> Vec<(Value, &'static str)> {
     let wrapped = |data: Value| json!({"nova_object.data": data});
     let flavor = |data: Value| json!({"flavor": wrapped(data)});
@@ -71,7 +71,7 @@ fn a_wrong_member_is_named_with_what_was_expected_and_found() {
 }
 
 #[test]
-fn what_is_no_json_is_told_with_its_place() {
+fn what_is_no_json_is_reported_with_its_place() {
     for (body, text) in [
         ("", "EOF while parsing a value at line 1 column 0"),
         ("garbage", "expected value at line 1 column 1"),
@@ -87,7 +87,7 @@ fn what_is_no_json_is_told_with_its_place() {
 }
 
 #[test]
-fn document_22_section_11_hosts_and_weights_fit_together() {
+fn hosts_and_weights_fit_together() {
     for (body, text) in [
         (r#"{"hosts":[{"host":"a"},{"host":"b"}],"weights":{"a":0}}"#, "missing weight for host: b"),
         (r#"{"hosts":[{"host":"a"}],"weights":{"a":0,"z":0,"y":0}}"#, "weight assigned to unknown host: y"),

@@ -1,11 +1,11 @@
-//! What is written is read back as it was, and has the form that other schedulers expect.
+//! Written requests and answers survive a round trip, and have the form that other schedulers expect.
 
 use std::collections::BTreeMap;
 
 use berth_core::flavor::Flavor;
 use berth_core::{ClusterName, Cores, HostName, Resources, SlotKey};
 use berth_scheduler::{
-    Candidates, Destination, Hints, InstanceGroup, Options, Rank, Request, ReservationType, SlotRequest,
+    Candidates, Destination, Hints, InstanceGroup, Options, Request, ReservationType, SlotRequest, WaitingRank,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -27,7 +27,7 @@ fn amber() -> Flavor {
 fn slot(size: Resources) -> Request {
     let slot = SlotRequest {
         key: SlotKey::new(ClusterName::home(), "commitment-3b1e-0"),
-        rank: Rank { created_unix: 0, commitment: "3b1e".into(), number: 0 },
+        rank: WaitingRank { created_unix: 0, commitment: "3b1e".into(), number: 0 },
         project: "7d3f0c".into(),
         zone: "az-west-2".into(),
         flavor: amber(),
@@ -45,16 +45,15 @@ fn ids() -> Ids {
     Ids { request_id: "commitment-3b1e-0".to_owned(), global_request_id: "committed-resource-5f0c".to_owned() }
 }
 
-/// With `skip_inflight`, as decided on document 22 no. 14.
 #[test]
-fn document_22_section_3_6_the_complete_request() {
+fn the_complete_request() {
     let written: Value = serde_json::from_slice(&encode(&slot(amber().size()), &ids()).unwrap()).unwrap();
     let expected: Value = serde_json::from_str(include_str!("slot_request.json")).unwrap();
     assert_eq!(written, expected);
 }
 
 #[test]
-fn document_22_question_1_a_slot_travels_with_its_own_size() {
+fn question_1_a_slot_travels_with_its_own_size() {
     let size = Resources::new(berth_core::Bytes::from_mib(4096), Cores::new(2));
     let body = encode(&slot(size), &ids()).unwrap();
     let written: Value = serde_json::from_slice(&body).unwrap();
@@ -77,7 +76,7 @@ fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
     proptest::collection::btree_map("[a-z:_.]{0,8}", ".{0,8}", 0..4)
 }
 
-/// Values of which nothing is left out when they are read.
+/// Values that are parsed completely.
 fn values() -> impl Strategy<Value = BTreeMap<String, Value>> {
     let scalar = prop_oneof![
         Just(Value::Null),
@@ -89,7 +88,7 @@ fn values() -> impl Strategy<Value = BTreeMap<String, Value>> {
     proptest::collection::btree_map("[a-z_]{0,8}", value, 0..4)
 }
 
-/// Distinct hosts, because a host has one weight on the wire; weights with few digits, because the reader may miss the
+/// Distinct hosts, because a host has one weight on the wire; weights with few digits, because parsing may lose the
 /// last bit of others.
 fn candidates() -> impl Strategy<Value = Candidates> {
     proptest::collection::btree_map("[a-z0-9-]{0,8}", -1_000_000..1_000_000_i32, 0..8).prop_map(|hosts| {

@@ -1,4 +1,4 @@
-//! How fast bodies are read: printed for people, with a bound that only a mistake in the algorithm breaks.
+//! How fast bodies are parsed: prints the times, with a limit that only a mistake in the algorithm exceeds.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::decode;
 
-/// A request as Nova sends it, with so many hosts.
+/// A request as Nova sends it, with this many hosts.
 fn body(hosts: usize) -> Vec<u8> {
     let name = |number: usize| format!("node{number:04}-bb{:03}.compute.region-1.example", number % 300);
     let hosts: Vec<String> = (0..hosts).map(name).collect();

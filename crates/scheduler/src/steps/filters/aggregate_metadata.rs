@@ -1,8 +1,8 @@
 //! Keeps hosts whose aggregates admit the project. An empty project is never admitted by a host that names projects.
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 use crate::{FilterName, Intent};
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ impl Filter for AggregateMetadata {
         FilterName::new("filter_aggregate_metadata", "aggregate metadata")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         if run.is_for(&Intent::NOT_A_VM) {
             return Ok(Effect::Skipped);
         }

@@ -1,8 +1,8 @@
 //! Keeps hosts that admit the project.
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 use crate::{FilterName, Intent};
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ impl Filter for AllowedProjects {
         FilterName::new("filter_allowed_projects", "allowed projects")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let project = &run.request.project;
         if run.is_for(&Intent::NOT_A_VM) || project.is_empty() {
             return Ok(Effect::Skipped);

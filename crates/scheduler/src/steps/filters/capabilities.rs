@@ -1,15 +1,15 @@
-//! Keeps hosts that provide the capabilities that the flavor asks for. The type of the hypervisor is compared without
+//! Keeps hosts that provide the capabilities that the flavor requires. The type of the hypervisor is compared without
 //! case, as everywhere else, the architecture exactly.
 
 use berth_capacity_view::{HostId, HostSet};
 
 use crate::FilterName;
+use crate::candidates::CandidateHosts;
 use crate::columns::Columns;
-use crate::field::Field;
 use crate::request::HYPERVISOR_TYPE;
 use crate::row::HypervisorType;
 use crate::run::{Run, StepEvent};
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 
 const CPU_ARCH: &str = "capabilities:cpu_arch";
 
@@ -24,7 +24,7 @@ impl Filter for Capabilities {
         FilterName::new("filter_capabilities", "capabilities")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let specs = run.request.flavor.extra_specs.iter();
         let wanted = || specs.clone().filter(|(key, _)| key.starts_with("capabilities:"));
         let uses_operators = wanted().any(|(_, value)| OPERATORS.iter().any(|op| value.contains(op)));
@@ -54,7 +54,7 @@ impl Capabilities {
     }
 }
 
-/// The hosts that provide what one extra spec asks for. An unknown key or value is provided by none.
+/// The hosts that provide the capability of one extra spec. No host provides an unknown key or value.
 fn providing<'c>(columns: &'c Columns, key: &str, value: &str) -> &'c HostSet {
     match key {
         HYPERVISOR_TYPE if value.eq_ignore_ascii_case("ch") => columns.kind(HypervisorType::Ch),

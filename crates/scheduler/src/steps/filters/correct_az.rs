@@ -1,9 +1,9 @@
 //! Keeps hosts of the wanted zone; a host without a zone is in none.
 
 use crate::FilterName;
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 
 #[derive(Debug)]
 pub(super) struct CorrectAz;
@@ -13,7 +13,7 @@ impl Filter for CorrectAz {
         FilterName::new("filter_correct_az", "zone")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let zone = &run.request.zone;
         if zone.is_empty() {
             return Ok(Effect::Skipped);

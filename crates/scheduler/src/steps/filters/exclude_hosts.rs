@@ -6,10 +6,10 @@ use berth_core::HostName;
 use serde::Deserialize;
 
 use crate::FilterName;
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::params::{self, Param};
 use crate::run::Run;
-use crate::steps::{Effect, Filter, Made, StepFault};
+use crate::steps::{Effect, Filter, Made, StepError};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -26,7 +26,7 @@ impl Filter for ExcludeHosts {
         FilterName::new("filter_exclude_hosts", "excluded hosts")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         if self.excluded_hosts.is_empty() {
             return Ok(Effect::Skipped);
         }

@@ -3,11 +3,11 @@
 
 use serde::Deserialize;
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::intent::DOMAIN_NAME;
 use crate::params::{self, Param};
 use crate::run::Run;
-use crate::steps::{Effect, Filter, Made, StepFault};
+use crate::steps::{Effect, Filter, Made, StepError};
 use crate::{FilterName, Intent};
 
 const EXCLUSIVE: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
@@ -22,7 +22,7 @@ struct ExternalCustomer {
 pub(super) fn load(params: &[Param]) -> Made<dyn Filter> {
     let filter: ExternalCustomer = params::decode(params)?;
     if filter.domain_name_prefixes.is_empty() {
-        return Err(StepFault::NoDomainNamePrefixes);
+        return Err(StepError::NoDomainNamePrefixes);
     }
     Ok(Box::new(filter))
 }
@@ -39,7 +39,7 @@ impl Filter for ExternalCustomer {
         FilterName::new("filter_external_customer", "external customer")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let external = run.request.hints.get(DOMAIN_NAME).is_ok_and(|domain| self.is_external(domain));
         if run.is_for(&Intent::NOT_A_VM) || !external {
             return Ok(Effect::Skipped);

@@ -1,9 +1,9 @@
 //! Keeps hosts with accelerators when the flavor has a device profile.
 
 use crate::FilterName;
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 
 #[derive(Debug)]
 pub(super) struct HasAccelerators;
@@ -13,7 +13,7 @@ impl Filter for HasAccelerators {
         FilterName::new("filter_has_accelerators", "accelerators")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         if run.extra_spec("accel:device_profile").is_none() {
             return Ok(Effect::Skipped);
         }

@@ -1,13 +1,14 @@
-//! Keeps hosts with room for all instances of the request. Which reservations count is in [`crate::steps::question`],
-//! what they block in the capacity view. A host that is over-booked or whose capacity is not known has no room.
+//! Keeps hosts with free capacity for all instances of the request. [`crate::steps::question`] selects the reservations
+//! that count, and the capacity view has their blocks. A host that is over-booked or whose capacity is not known has no
+//! free capacity.
 
 use serde::Deserialize;
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::params::{self, Param};
 use crate::run::Run;
 use crate::steps::question::{self, Extra};
-use crate::steps::{Effect, Filter, Made, StepFault};
+use crate::steps::{Effect, Filter, Made, StepError};
 use crate::{FilterName, ReservationType};
 
 #[derive(Debug, Default, Deserialize)]
@@ -34,22 +35,22 @@ impl Filter for HasEnoughCapacity {
         FilterName::new("filter_has_enough_capacity", "capacity")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let size = run.request.size;
         if size.cpu.get() <= 0 {
-            return Err(StepFault::NoVcpus);
+            return Err(StepError::NoVcpus);
         }
         if size.memory.get() <= 0 {
-            return Err(StepFault::NoMemory);
+            return Err(StepError::NoMemory);
         }
         let owner = question::owner(run, &self.extra);
-        let rooms = run.overlay.rooms(&question::question(run, &self.extra, owner.as_ref()));
+        let free_capacities = run.overlay.free_capacities(&question::question(run, &self.extra, owner.as_ref()));
         // The engine counts hosts with unreadable capacity apart from full ones.
         let mut unreadable = run.fleet.columns().unreadable.clone();
         unreadable.keep(&field.known);
-        rooms.keep_fitting(run.request.need(), &mut field.known);
+        free_capacities.keep_fitting(run.request.need(), &mut field.known);
         field.known.add(&unreadable);
-        field.strangers.clear();
+        field.unknown_hosts.clear();
         Ok(Effect::Done)
     }
 }

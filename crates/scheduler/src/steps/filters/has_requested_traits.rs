@@ -1,9 +1,9 @@
 //! Keeps hosts that have the required traits and none of the forbidden ones.
 
 use crate::FilterName;
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 
 #[derive(Debug)]
 pub(super) struct HasRequestedTraits;
@@ -13,13 +13,13 @@ impl Filter for HasRequestedTraits {
         FilterName::new("filter_has_requested_traits", "traits")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let specs = run.request.flavor.extra_specs.iter();
         let traits = specs.filter_map(|(key, value)| Some((key.strip_prefix("trait:")?, value.as_str())));
         let mut effect = Effect::Skipped;
-        for (name, wish) in traits.filter(|(_, wish)| ["required", "forbidden"].contains(wish)) {
+        for (name, desired) in traits.filter(|(_, desired)| ["required", "forbidden"].contains(desired)) {
             let hosts = run.fleet.columns().traits.get(name);
-            if wish == "required" {
+            if desired == "required" {
                 field.keep(hosts);
             } else {
                 field.drop(hosts);

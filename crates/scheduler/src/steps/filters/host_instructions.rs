@@ -1,9 +1,9 @@
-//! Obeys the lists of hosts to ignore and to force; an empty list forces nothing.
+//! Applies the lists of hosts to ignore and to force; an empty list forces nothing.
 
 use crate::FilterName;
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 
 #[derive(Debug)]
 pub(super) struct HostInstructions;
@@ -13,7 +13,7 @@ impl Filter for HostInstructions {
         FilterName::new("filter_host_instructions", "host instructions")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let (ignored, forced) = (&run.request.ignore_hosts, &run.request.force_hosts);
         if ignored.is_empty() && forced.is_empty() {
             return Ok(Effect::Skipped);

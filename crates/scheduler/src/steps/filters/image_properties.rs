@@ -1,8 +1,8 @@
 //! Keeps KVM hosts away from images made for another hypervisor.
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::{Run, StepEvent};
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 use crate::{FilterName, Intent};
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ impl Filter for ImageProperties {
         FilterName::new("filter_image_properties", "image")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         if run.is_for(&Intent::NOT_A_VM_OR_SLOT) {
             return Ok(Effect::Skipped);
         }

@@ -1,8 +1,8 @@
 //! Keeps a server group with policy `affinity` on the hosts that it is on.
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 use crate::{FilterName, Intent};
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ impl Filter for InstanceGroupAffinity {
         FilterName::new("filter_instance_group_affinity", "affinity")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let group = run.request.group.as_ref().filter(|group| group.policy == "affinity" && !group.hosts.is_empty());
         match group {
             Some(group) if !run.is_for(&Intent::NOT_A_VM_OR_SLOT) => {

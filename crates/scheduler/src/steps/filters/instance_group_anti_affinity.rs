@@ -3,9 +3,9 @@
 use berth_capacity_view::HostSet;
 use serde_json::Value;
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 use crate::{FilterName, InstanceGroup, Intent};
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl Filter for InstanceGroupAntiAffinity {
         FilterName::new("filter_instance_group_anti_affinity", "anti-affinity")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let group = run.request.group.as_ref();
         let group = group.filter(|group| group.policy == "anti-affinity" && !group.members.is_empty());
         match group {

@@ -3,9 +3,9 @@
 use berth_core::HostName;
 use berth_core::host::Capabilities;
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 use crate::{FilterName, Intent};
 
 #[derive(Debug)]
@@ -16,16 +16,16 @@ impl Filter for LiveMigratable {
         FilterName::new("filter_live_migratable", "live migration")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let source = run.request.hints.get("source_host").unwrap_or_default();
         if !run.is_for(&[Intent::LiveMigration]) || source.is_empty() {
             return Ok(Effect::Skipped);
         }
-        let id = run.fleet.view.id(&HostName::new(source)).ok_or(StepFault::NoSourceHost)?;
+        let id = run.fleet.view.id(&HostName::new(source)).ok_or(StepError::NoSourceHost)?;
         let source = run.fleet.host(id).map(|host| &host.capabilities);
         let covers =
             |id| run.fleet.host(id).zip(source).is_some_and(|(host, source)| covers(&host.capabilities, source));
-        field.strangers.clear();
+        field.unknown_hosts.clear();
         field.known.retain(covers);
         Ok(Effect::Done)
     }

@@ -1,12 +1,12 @@
-//! Keeps the host or the aggregates that the caller asks for.
+//! Keeps the host or the aggregates that the request names.
 
 use std::iter;
 
 use berth_capacity_view::HostSet;
 
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 use crate::{FilterName, Intent};
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl Filter for RequestedDestination {
         FilterName::new("filter_requested_destination", "destination")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         let Some(wanted) = run.request.destination.as_ref().filter(|_| !run.is_for(&Intent::NOT_A_VM_OR_SLOT)) else {
             return Ok(Effect::Skipped);
         };
@@ -25,7 +25,7 @@ impl Filter for RequestedDestination {
             return Ok(Effect::Skipped);
         }
         for any in &wanted.aggregates {
-            field.keep(&in_any(run, any));
+            field.keep(&find_hosts_in_any(run, any));
         }
         if !wanted.host.is_empty() {
             field.keep_named(run, &iter::once(&wanted.host));
@@ -35,7 +35,7 @@ impl Filter for RequestedDestination {
 }
 
 /// The hosts in any of the aggregates that an element lists.
-fn in_any(run: &Run<'_>, uuids: &str) -> HostSet {
+fn find_hosts_in_any(run: &Run<'_>, uuids: &str) -> HostSet {
     let mut hosts = HostSet::default();
     for uuid in uuids.split(',') {
         hosts.add(run.fleet.columns().aggregates.get(uuid));

@@ -1,10 +1,9 @@
-//! Keeps hosts whose conditions let VMs be placed. The conditions themselves are judged when the host changes, in
-//! [`crate::row`].
+//! Keeps hosts whose conditions allow VMs to be placed. [`crate::row`] evaluates the conditions when a host changes.
 
 use crate::FilterName;
-use crate::field::Field;
+use crate::candidates::CandidateHosts;
 use crate::run::Run;
-use crate::steps::{Effect, Filter, StepFault};
+use crate::steps::{Effect, Filter, StepError};
 
 #[derive(Debug)]
 pub(super) struct StatusConditions;
@@ -14,7 +13,7 @@ impl Filter for StatusConditions {
         FilterName::new("filter_status_conditions", "status")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+    fn narrow(&self, run: &Run<'_>, field: &mut CandidateHosts<'_>) -> Result<Effect, StepError> {
         field.keep(&run.fleet.columns().in_service);
         Ok(Effect::Done)
     }

@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use berth_capacity_view::{HostId, Rooms};
+use berth_capacity_view::{FreeCapacities, HostId};
 use berth_core::Resources;
 use berth_core::host::Amounts;
 use serde::Deserialize;
 
+use crate::feasible_hosts::FeasibleHosts;
 use crate::params::{self, Param};
-use crate::row::Figures;
+use crate::row::HostFigures;
 use crate::run::Run;
 use crate::steps::question::{self, Extra};
-use crate::steps::{Made, ResourceWeights, Scores, StepFault, Weigher};
-use crate::survivors::Survivors;
+use crate::steps::{Made, ResourceWeights, Scores, StepError, Weigher};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -33,10 +33,10 @@ pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     let weights = ResourceWeights::new(&resource_weights)?;
     for (resource, weight) in &resource_weights {
         if *weight == 0.0 {
-            return Err(StepFault::ZeroWeightOf(resource.clone()));
+            return Err(StepError::ZeroWeightOf(resource.clone()));
         }
         if *weight < 0.0 {
-            return Err(StepFault::NegativeWeightOf(resource.clone()));
+            return Err(StepError::NegativeWeightOf(resource.clone()));
         }
     }
     Ok(Box::new(Binpack { weights, consider_reservations }))
@@ -51,14 +51,18 @@ impl Weigher for Binpack {
         Some("binpack score")
     }
 
-    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+    fn weigh(&self, run: &Run<'_>, hosts: &FeasibleHosts<'_>) -> Scores {
         let vm = run.request.need();
         let extra = Extra::default();
         let owner = question::owner(run, &extra);
-        let rooms = || run.overlay.rooms(&question::question(run, &extra, owner.as_ref()));
-        let rooms = self.consider_reservations.then(rooms);
-        let alone = Figures::from(Amounts::from(vm));
-        let added = |id| rooms.as_ref().map_or(alone, |rooms| Amounts::from(vm + blocked(rooms, run, id)).into());
+        let free_capacities = || run.overlay.free_capacities(&question::question(run, &extra, owner.as_ref()));
+        let free_capacities = self.consider_reservations.then(free_capacities);
+        let alone = HostFigures::from(Amounts::from(vm));
+        let added = |id| {
+            free_capacities
+                .as_ref()
+                .map_or(alone, |free_capacities| Amounts::from(vm + blocked(free_capacities, run, id)).into())
+        };
         let columns = run.fleet.columns();
         let memory = |id| share(columns.allocation(id).memory, added(id).memory, columns.capacity(id).memory);
         let cpu = |id| share(columns.allocation(id).cpu, added(id).cpu, columns.capacity(id).cpu);
@@ -66,14 +70,14 @@ impl Weigher for Binpack {
     }
 }
 
-/// What the reservations that count for the request block on the host.
-fn blocked(rooms: &Rooms<'_>, run: &Run<'_>, id: HostId) -> Resources {
+/// The capacity that the counted reservations block on the host.
+fn blocked(free_capacities: &FreeCapacities<'_>, run: &Run<'_>, id: HostId) -> Resources {
     let before = run.fleet.host(id).and_then(|host| host.unreserved().known());
-    let after = rooms.at(id);
+    let after = free_capacities.at(id);
     before.zip(after).map_or(Resources::ZERO, |(before, after)| (before - after).at_least_zero())
 }
 
-/// NaN when the host does not say what it has or what is used.
+/// NaN if the capacity or the usage of the host is unknown.
 fn share(used: f64, added: f64, capacity: f64) -> f64 {
     if capacity == 0.0 { f64::NAN } else { (used + added) / capacity }
 }

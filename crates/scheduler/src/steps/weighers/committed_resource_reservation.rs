@@ -1,15 +1,16 @@
-//! Sends a VM to a host with a free slot of its project. Nova does not send the group as a hint, so the flavor says it.
+//! Prefers hosts with a free slot of the VM's project. Nova sends no group as a hint, so the group comes from the
+//! flavor.
 
 use berth_core::reservation::Reservation;
 use berth_core::{Bytes, GroupName};
 use serde::Deserialize;
 
 use crate::Intent;
+use crate::feasible_hosts::FeasibleHosts;
 use crate::params::{self, Param};
 use crate::run::Run;
 use crate::steps::question::{HW_VERSION, RESOURCE_GROUP};
 use crate::steps::{Made, Scores, Weigher};
-use crate::survivors::Survivors;
 
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -33,10 +34,10 @@ impl Weigher for CommittedResourceReservation {
         "kvm_committed_resource_reservation"
     }
 
-    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+    fn weigh(&self, run: &Run<'_>, hosts: &FeasibleHosts<'_>) -> Scores {
         let Some(group) = group(run) else { return Scores::NoEffect };
         let slots = run.fleet.view.slots_of(&run.request.project, &group);
-        let good = slots.filter(|slot| slot.zone == run.request.zone && left(slot) >= run.request.size.memory);
+        let good = slots.filter(|slot| slot.zone == run.request.zone && unused_memory(slot) >= run.request.size.memory);
         let places = hosts.places(good.filter_map(|slot| slot.status_host.as_ref()));
         let Self { reservation_host_weight: here, default_host_weight: elsewhere } = *self;
         Scores::Few { places, here, elsewhere, first: false }
@@ -54,6 +55,6 @@ fn group(run: &Run<'_>) -> Option<GroupName> {
 }
 
 /// The memory of a slot that no VM is expected in.
-fn left(slot: &Reservation) -> Bytes {
+fn unused_memory(slot: &Reservation) -> Bytes {
     slot.size.memory - slot.expected().map(|(_, size)| size.memory).sum()
 }

@@ -1,13 +1,12 @@
-//! Sends an evacuated VM to its fail-over slot. Hosts with such a slot come before all others, whatever the rest of the
-//! pipeline prefers.
+//! Prefers the host of the fail-over slot for an evacuated VM, before all other hosts.
 
 use serde::Deserialize;
 
 use crate::Intent;
+use crate::feasible_hosts::FeasibleHosts;
 use crate::params::{self, Param};
 use crate::run::Run;
 use crate::steps::{Made, Scores, Weigher};
-use crate::survivors::Survivors;
 
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -31,7 +30,7 @@ impl Weigher for FailoverEvacuation {
         "kvm_failover_evacuation"
     }
 
-    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+    fn weigh(&self, run: &Run<'_>, hosts: &FeasibleHosts<'_>) -> Scores {
         if !run.is_for(&[Intent::Evacuate]) {
             return Scores::NoEffect;
         }

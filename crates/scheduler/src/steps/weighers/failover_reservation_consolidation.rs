@@ -1,13 +1,13 @@
-//! Gathers fail-over slots on few hosts, but not those of one group on one host.
+//! Consolidates fail-over slots on few hosts, but not those of one group on one host.
 
 use serde::Deserialize;
 
 use crate::Intent;
+use crate::feasible_hosts::FeasibleHosts;
 use crate::params::{self, Param};
 use crate::run::Run;
 use crate::steps::question::RESOURCE_GROUP;
-use crate::steps::{Made, Scores, StepFault, Weigher};
-use crate::survivors::Survivors;
+use crate::steps::{Made, Scores, StepError, Weigher};
 
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -26,13 +26,13 @@ pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     let weigher: FailoverReservationConsolidation = params::decode(params)?;
     let (total, penalty) = (weigher.total_count_weight, weigher.same_spec_penalty);
     let problem = if total < 0.0 {
-        StepFault::Negative("totalCountWeight")
+        StepError::Negative("totalCountWeight")
     } else if penalty < 0.0 {
-        StepFault::Negative("sameSpecPenalty")
+        StepError::Negative("sameSpecPenalty")
     } else if total == 0.0 && penalty > 0.0 {
-        StepFault::PenaltyWithoutWeight
+        StepError::PenaltyWithoutWeight
     } else if total > 0.0 && penalty >= total {
-        StepFault::PenaltyTooLarge
+        StepError::PenaltyTooLarge
     } else {
         return Ok(Box::new(weigher));
     };
@@ -44,7 +44,7 @@ impl Weigher for FailoverReservationConsolidation {
         "kvm_failover_reservation_consolidation"
     }
 
-    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+    fn weigh(&self, run: &Run<'_>, hosts: &FeasibleHosts<'_>) -> Scores {
         if !run.is_for(&[Intent::ReserveForFailover]) {
             return Scores::NoEffect;
         }

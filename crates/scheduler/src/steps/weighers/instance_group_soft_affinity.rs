@@ -1,9 +1,9 @@
-//! Draws the VMs of a server group together or apart, without insisting.
+//! Places the VMs of a server group together or apart where possible.
 
+use crate::feasible_hosts::FeasibleHosts;
 use crate::params::{self, NoParams, Param};
 use crate::run::Run;
 use crate::steps::{Made, Scores, Weigher};
-use crate::survivors::Survivors;
 
 #[derive(Debug)]
 pub(super) struct InstanceGroupSoftAffinity;
@@ -21,7 +21,7 @@ impl Weigher for InstanceGroupSoftAffinity {
         Some("affinity")
     }
 
-    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+    fn weigh(&self, run: &Run<'_>, hosts: &FeasibleHosts<'_>) -> Scores {
         let Some(group) = run.request.group.as_ref().filter(|group| !group.members.is_empty()) else {
             return Scores::NoEffect;
         };

@@ -1,14 +1,13 @@
-//! Prefers small hosts, so that large ones stay free for large VMs. Small and large are measured among the hosts that
-//! the filters have left.
+//! Prefers small hosts, so that large ones stay free for large VMs. Sizes are compared among the feasible hosts.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::feasible_hosts::FeasibleHosts;
 use crate::params::{self, Param};
 use crate::run::Run;
-use crate::steps::{Made, ResourceWeights, Scores, StepFault, Weigher};
-use crate::survivors::Survivors;
+use crate::steps::{Made, ResourceWeights, Scores, StepError, Weigher};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -25,7 +24,7 @@ pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     let Params { resource_weights } = params::decode(params)?;
     let weights = ResourceWeights::new(&resource_weights)?;
     if resource_weights.values().any(|weight| *weight < 0.0) {
-        return Err(StepFault::NegativeResourceWeight);
+        return Err(StepError::NegativeResourceWeight);
     }
     Ok(Box::new(PreferSmallerHosts { weights }))
 }
@@ -39,7 +38,7 @@ impl Weigher for PreferSmallerHosts {
         Some("small host score")
     }
 
-    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+    fn weigh(&self, run: &Run<'_>, hosts: &FeasibleHosts<'_>) -> Scores {
         let columns = run.fleet.columns();
         let (mut memory, mut cpu) = (Range::EMPTY, Range::EMPTY);
         for capacity in hosts.known.iter().map(|id| columns.capacity(*id)) {
@@ -67,7 +66,7 @@ struct Range {
 impl Range {
     const EMPTY: Self = Self { min: f64::INFINITY, max: f64::NEG_INFINITY };
 
-    /// What is not known is NaN, which neither of the two takes.
+    /// An unknown value is NaN, which neither minimum nor maximum takes.
     fn add(&mut self, value: f64) {
         self.min = self.min.min(value);
         self.max = self.max.max(value);

@@ -1,4 +1,4 @@
-//! Who leads and where it answers: what the holder publishes, and how long others go by it.
+//! Which replica leads and its address: what the holder publishes, and how long others use it.
 
 use berth_crds::labels::API_ADDRESS;
 
@@ -87,11 +87,11 @@ async fn taking_over_replaces_the_address_also_with_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn giving_back_removes_the_address_and_nobody_leads() {
+async fn releasing_the_lease_removes_the_address_and_the_leader() {
     let server = server(None);
     let (me, _) = replica(&server, "me", Some(OURS));
     leads(&me).await;
-    // A write without an answer: the lease is given back 5 s later, and until then nobody is to send us anything.
+    // A write without an answer: the lease is released 5 s later, and until then other replicas must not forward to us.
     drop(me.fence().sending());
     let releasing = tokio::spawn({
         let me = me.clone();
@@ -107,7 +107,7 @@ async fn giving_back_removes_the_address_and_nobody_leads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_has_lost_names_nobody() {
+async fn a_replica_that_has_lost_names_no_leader() {
     let server = server(None);
     let (me, work) = replica(&server, "me", Some(OURS));
     leads(&me).await;

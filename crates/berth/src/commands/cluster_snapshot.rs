@@ -1,0 +1,155 @@
+//! Reads every object that the scheduler needs once from all configured clusters, without changing anything. The home
+//! cluster must answer; a remote that does not answer is reported as unreadable.
+
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
+use berth_cluster::{
+    Cluster, Clusters, FlavorGroupsCache, KnownFlavorGroups, ReadBy, ReadError, Routes, StoreSet as _,
+};
+use berth_core::{ClusterName, CommitmentUuid};
+use berth_telemetry::config::{self, Configuration, Files};
+use berth_telemetry::logs::{self, Format, LogOptions};
+use futures::future::join_all;
+use serde::Serialize;
+use tokio::runtime;
+
+use crate::args::ClusterArguments;
+use crate::error::Error;
+use crate::operator::{memory_settings, user_agent};
+use crate::wiring::{Memory, MemorySettings};
+
+/// What a command cannot see, because only the operator has it in memory.
+pub(super) const UNSEEN: &str = "Not included: decisions of the operator that are not written yet.";
+
+/// The objects of all clusters at one time.
+pub(super) struct ClusterSnapshot {
+    pub(super) configuration: Configuration,
+    pub(super) clusters: Clusters,
+    pub(super) routes: Routes,
+    pub(super) memory: Memory,
+    pub(super) missing: Vec<UnreadableCluster>,
+}
+
+/// A cluster that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct UnreadableCluster {
+    pub(super) cluster: String,
+    /// The zone whose objects it holds, if it has one.
+    pub(super) zone: Option<String>,
+    pub(super) why: String,
+}
+
+impl UnreadableCluster {
+    pub(super) fn line(&self) -> String {
+        let zone = self.zone.as_ref().map(|zone| format!(" (zone {zone})")).unwrap_or_default();
+        format!("PARTIAL: cluster {}{zone} is missing: {}\n", self.cluster, self.why)
+    }
+}
+
+pub(super) fn configured(arguments: &ClusterArguments) -> Result<Configuration, Error> {
+    let variable = std::env::var("LOG_LEVEL").unwrap_or_else(|_| "warn".to_owned());
+    let directives = std::env::var("RUST_LOG").ok();
+    logs::init(&LogOptions {
+        format: Some(Format::Human),
+        variable: Some(variable),
+        directives,
+        ..LogOptions::default()
+    })?;
+    let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
+    let loaded = config::load(&files, arguments.strict_config)?;
+    loaded.findings.log();
+    Ok(loaded.configuration)
+}
+
+/// Reads everything once that the scheduler decides on.
+pub(super) fn read_snapshot(
+    arguments: &ClusterArguments,
+    configuration: Configuration,
+) -> Result<ClusterSnapshot, Error> {
+    limit_time(read_clusters(arguments, configuration, ReadBy::Scheduler))
+}
+
+pub(super) fn limit_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|source| Error::Runtime { source })?;
+    runtime.block_on(work)
+}
+
+/// Goes to all clusters and reads everything once.
+pub(super) async fn read_clusters(
+    arguments: &ClusterArguments,
+    configuration: Configuration,
+    by: ReadBy,
+) -> Result<ClusterSnapshot, Error> {
+    let agent = user_agent(&configuration);
+    let kubeconfig = arguments.kubeconfig.as_deref();
+    let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
+    ClusterSnapshot::read(clusters, configuration, by).await
+}
+
+/// The settings of the operator, but without shuffling, so that the output shows the order of the weights.
+fn settings(configuration: &Configuration) -> MemorySettings {
+    let mut settings = memory_settings(configuration);
+    settings.scheduler.answers.shuffle_first = 0;
+    settings
+}
+
+/// Fills the stores from every cluster that can be read as a whole; the others are missing. Part of a cluster would be
+/// worse: hosts without their reservations seem free.
+async fn fill(
+    clusters: &Clusters,
+    routes: &Routes,
+    memory: &Memory,
+    configuration: &Configuration,
+    by: ReadBy,
+) -> Result<Vec<UnreadableCluster>, Error> {
+    let zones = configuration.api_servers.remotes.iter().map(|remote| remote.zone().map(str::to_owned)).chain([None]);
+    let reading = clusters.iter().map(|cluster| memory.stores.read_once(cluster, routes, by));
+    let mut missing = Vec::new();
+    for ((cluster, zone), contents) in clusters.iter().zip(zones).zip(join_all(reading).await) {
+        match contents {
+            Ok(contents) => contents.fill(),
+            Err(error) if cluster.name == ClusterName::home() => return Err(error.into()),
+            Err(ReadError { cluster, kind, why, .. }) => {
+                let why = format!("{kind}: {why}");
+                memory.stores.leave_out(&cluster, routes, &why);
+                missing.push(UnreadableCluster { cluster: cluster.to_string(), zone, why });
+            }
+        }
+    }
+    Ok(missing)
+}
+
+impl ClusterSnapshot {
+    /// Reads everything once.
+    pub(super) async fn read(clusters: Clusters, configuration: Configuration, by: ReadBy) -> Result<Self, Error> {
+        let routes = Routes::new(&configuration.api_servers);
+        let memory = Memory::new(settings(&configuration), &routes);
+        let missing = fill(&clusters, &routes, &memory, &configuration, by).await?;
+        Ok(Self { configuration, clusters, routes, memory, missing })
+    }
+
+    /// The flavor groups, if they can be read.
+    pub(super) fn flavor_groups(&self) -> Result<KnownFlavorGroups, berth_cluster::FlavorGroupsError> {
+        FlavorGroupsCache::new(self.memory.stores.knowledges.clone()).get()
+    }
+
+    /// The name of the object of a commitment, or the UUID where there is none.
+    pub(super) fn commitment_name(&self, uuid: &CommitmentUuid) -> String {
+        let found = self.memory.stores.commitments.select(&COMMITMENT_BY_UUID, uuid.as_str());
+        found.first().map_or_else(|| uuid.to_string(), |entry| entry.key.name.to_string())
+    }
+
+    /// The end of a text about an unknown name: it may be that of an object that could not be read.
+    pub(super) fn unread_clusters(&self) -> String {
+        let clusters: Vec<_> = self.missing.iter().map(|missing| missing.cluster.as_str()).collect();
+        if clusters.is_empty() {
+            String::new()
+        } else {
+            format!("; could not be read: cluster {}", clusters.join(", cluster "))
+        }
+    }
+
+    pub(super) fn heading(missing: &[UnreadableCluster]) -> String {
+        missing.iter().map(UnreadableCluster::line).collect()
+    }
+}

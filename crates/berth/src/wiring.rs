@@ -1,0 +1,24 @@
+//! One operator in memory, without a process around it: stores, scheduler, queues and controllers, and the connections
+//! between them. The binary runs it against API servers, a simulation against doubles of them; both have the same
+//! manager.
+//!
+//! [`Memory`] exists before any cluster can be reached, so that the start can be observed; [`Controllers`] exist from
+//! then on. `operator` decides when they run. [`rights`] lists the rights that they need.
+
+mod background_tasks;
+mod controllers;
+mod events;
+mod memory;
+mod metrics;
+mod nova;
+mod oversubscription;
+mod rights;
+mod sources;
+
+pub use controllers::{Controllers, Environment};
+pub use events::Queues;
+pub use memory::{Memory, MemorySettings};
+pub use metrics::OperatorMetrics;
+pub use nova::{DecidingState, Nova};
+pub(crate) use rights::counted_pipelines;
+pub use rights::{all_rights, rights};

@@ -1,0 +1,236 @@
+//! Constructs the controllers and decides which of them run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use berth_cluster::{
+    Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, Options, Pauses,
+    Requests, Routes, Store, Writer,
+};
+use berth_committed_resource::orphans::{self, OrphanController};
+use berth_committed_resource::{
+    self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
+};
+use berth_reservation::in_flight::InFlightController;
+use berth_reservation::oversubscription::OversubscriptionController;
+use berth_reservation::{self as reservation, ReservationController};
+use berth_scheduler::{NoDomainNames, PipelineChoice};
+use berth_scheduler_api::Chosen;
+use berth_scheduler_api::pipelines::{self, PipelineController};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config::{Configuration, Controller};
+use berth_telemetry::ids::FreshIds;
+
+use super::{Memory, OperatorMetrics, Queues, oversubscription};
+
+/// The dependencies of the controllers besides the memory.
+pub struct Environment<'a> {
+    pub configuration: &'a Configuration,
+    pub clusters: Clusters,
+    pub routes: Routes,
+    pub fence: Fence,
+    pub events: Events,
+    pub clock: Arc<dyn Clock>,
+    pub scheduler: Arc<Chosen>,
+    pub ids: FreshIds,
+    pub metrics: &'a OperatorMetrics,
+}
+
+/// The controllers. Clones share them.
+#[derive(Clone)]
+pub struct Controllers {
+    enabled: BTreeSet<Controller>,
+    commitments: Arc<CommittedResourceController<Chosen>>,
+    slots: Arc<ReservationController<Chosen>>,
+    orphans: Arc<OrphanController>,
+    /// Only if it is configured.
+    oversubscription: Option<Arc<OversubscriptionController>>,
+    in_flight: Arc<InFlightController>,
+    pipelines: Arc<PipelineController>,
+}
+
+impl Controllers {
+    pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
+        let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
+        let disruption_limit = disruption_limit(memory, environment);
+        let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), disruption_limit.clone()));
+        Self {
+            enabled: environment.configuration.enabled_controllers.clone(),
+            commitments: Arc::new(commitments(memory, environment, flavor_groups, disruption_limit.clone())),
+            oversubscription: oversubscription::oversubscription(
+                memory,
+                environment,
+                slots.evictions(),
+                disruption_limit.clone(),
+            ),
+            in_flight: oversubscription::in_flight(memory, environment),
+            slots,
+            orphans: Arc::new(orphaned(memory, environment, disruption_limit)),
+            pipelines: Arc::new(pipeline_conditions(memory, environment)),
+        }
+    }
+
+    pub fn commitments(&self) -> &CommittedResourceController<Chosen> {
+        &self.commitments
+    }
+
+    pub fn slots(&self) -> &ReservationController<Chosen> {
+        &self.slots
+    }
+
+    /// Adds those that are enabled: another controller is one line here.
+    pub fn add_to(&self, manager: &mut Manager, Queues { commitments, slots }: &Queues) {
+        let options = Options::default;
+        if self.enabled.contains(&Controller::CommittedResources) {
+            manager.add(self.commitments.clone(), commitments.clone(), options());
+            manager.add(self.slots.clone(), slots.clone(), options());
+            manager.add(self.orphans.clone(), Requests::closed(), options());
+            if let Some(oversubscription) = &self.oversubscription {
+                manager.add(oversubscription.clone(), Requests::closed(), options());
+            }
+        }
+        if self.enabled.contains(&Controller::InFlight) {
+            manager.add(self.in_flight.clone(), Requests::closed(), options());
+        }
+        if self.enabled.contains(&Controller::NovaPipelines) {
+            manager.add(self.pipelines.clone(), Requests::closed(), options());
+        }
+    }
+}
+
+fn commitments(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    flavor_groups: FlavorGroupsCache,
+    disruption_limit: DisruptionLimit,
+) -> CommittedResourceController<Chosen> {
+    let stores = &memory.stores;
+    CommittedResourceController::new(committed_resource::Context {
+        commitments: environment.writer(&stores.commitments),
+        reservations: environment.writer(&stores.reservations),
+        hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
+        routes: environment.routes.clone(),
+        flavor_groups,
+        pauses: pauses(memory, environment),
+        disruption_limit,
+        scheduler: environment.scheduler.clone(),
+        domain_names: Arc::new(NoDomainNames),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.commitments.clone(),
+        ids: environment.ids.clone(),
+        settings: commitment_settings(environment.configuration),
+        cores: cores(memory, environment),
+    })
+}
+
+fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
+    let stores = &memory.stores;
+    let (commitments, routes) = (stores.commitments.clone(), environment.routes.clone());
+    let pauses = pauses(memory, environment);
+    Arc::new(CoresBook::new(commitments, stores.capacities.clone(), routes, pauses, memory.queues.commitments.clone()))
+}
+
+fn slots(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    flavor_groups: FlavorGroupsCache,
+    disruption_limit: DisruptionLimit,
+) -> ReservationController<Chosen> {
+    let stores = &memory.stores;
+    ReservationController::new(reservation::Context {
+        reservations: environment.writer(&stores.reservations),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
+        routes: environment.routes.clone(),
+        flavor_groups,
+        pauses: pauses(memory, environment),
+        disruption_limit,
+        scheduler: environment.scheduler.clone(),
+        domain_names: Arc::new(NoDomainNames),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.reservations.clone(),
+        ids: environment.ids.clone(),
+        settings: slot_settings(environment.configuration),
+        requests: memory.queues.slots.clone(),
+    })
+}
+
+pub(super) fn pauses(memory: &Memory, environment: &Environment<'_>) -> Pauses {
+    let stores = &memory.stores;
+    Pauses::new(environment.configuration.pause.clone(), stores.commitments.clone(), stores.reservations.clone())
+}
+
+fn orphaned(memory: &Memory, environment: &Environment<'_>, disruption_limit: DisruptionLimit) -> OrphanController {
+    let keys = &environment.configuration.reservation_controller;
+    OrphanController::new(orphans::Context {
+        reservations: environment.writer(&memory.stores.reservations),
+        commitments: memory.stores.commitments.clone(),
+        knowledges: memory.stores.knowledges.clone(),
+        routes: environment.routes.clone(),
+        pauses: pauses(memory, environment),
+        disruption_limit,
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        delays: orphans::OrphanDelays { grace: keys.requeue_interval_grace_period, retry: keys.requeue_interval_retry },
+    })
+}
+
+fn disruption_limit(memory: &Memory, environment: &Environment<'_>) -> DisruptionLimit {
+    DisruptionLimit::new(DisruptionLimitParts {
+        limit: environment.configuration.disruption_limit.clone(),
+        reservations: memory.stores.reservations.clone(),
+        knowledges: memory.stores.knowledges.clone(),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.cluster.disruption_limit.clone(),
+    })
+}
+
+fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> PipelineController {
+    PipelineController::new(pipelines::Context {
+        pipelines: environment.writer(&memory.stores.pipelines),
+        clock: environment.clock.clone(),
+    })
+}
+
+impl Environment<'_> {
+    pub(super) fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
+        let counted = self.metrics.cluster.writes.clone();
+        Writer::new(store.clone(), self.clusters.clone()).fenced(self.fence.clone()).counted(counted)
+    }
+}
+
+fn pipelines(configuration: &Configuration) -> PipelineChoice {
+    let keys = &configuration.reservation_controller;
+    PipelineChoice {
+        flavor_group_pipelines: keys.flavor_group_pipelines.clone(),
+        default: keys.pipeline_default.clone().unwrap_or_default(),
+    }
+}
+
+fn commitment_settings(configuration: &Configuration) -> Settings {
+    let keys = &configuration.committed_resource_controller;
+    Settings {
+        limits: Limits { max_new_slots: keys.max_slots_per_commitment.map(u64::from) },
+        delays: Delays { retry: keys.requeue_interval_retry, cap: keys.max_requeue_interval },
+        pipelines: pipelines(configuration),
+        slot_creation_delay: keys.slot_creation_delay,
+    }
+}
+
+fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
+    let keys = &configuration.reservation_controller;
+    berth_reservation::Settings {
+        delays: berth_reservation::Delays {
+            active: keys.requeue_interval_active,
+            retry: keys.requeue_interval_retry,
+            grace: keys.requeue_interval_grace_period,
+            allocation: keys.allocation_grace_period,
+        },
+        pipelines: pipelines(configuration),
+    }
+}

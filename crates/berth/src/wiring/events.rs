@@ -1,0 +1,47 @@
+//! The queues that components other than watches fill, and how the scheduler learns of hosts and reservations.
+
+use std::sync::Arc;
+
+use berth_cluster::{ObjectKey, Requests, Routes, Stores, feed_hosts, feed_reservations};
+use berth_scheduler::{BuiltIn, EnqueueSlots, Scheduler};
+
+/// The requests of the controllers whose keys the scheduler and the ledger of cores enqueue as well.
+#[derive(Clone)]
+pub struct Queues {
+    pub commitments: Requests<ObjectKey>,
+    pub slots: Requests<ObjectKey>,
+}
+
+impl Queues {
+    pub(super) fn closed() -> Self {
+        Self { commitments: Requests::closed(), slots: Requests::closed() }
+    }
+
+    /// The scheduler enqueues slots that it has found a host for.
+    pub(super) fn enqueue_slots(&self) -> EnqueueSlots {
+        let requests = self.slots.clone();
+        Box::new(move |slots| requests.add(slots.iter().map(ObjectKey::from)))
+    }
+}
+
+/// Connects the scheduler to changes of hosts and reservations. To be called before the stores are fed.
+pub(super) fn feed_view(stores: &Stores, scheduler: &Arc<BuiltIn>, routes: &Routes) {
+    let view = scheduler.clone();
+    feed_hosts(&stores.hypervisors, routes, move |name, host| view.host_changed(name, host));
+    let view = scheduler.clone();
+    feed_reservations(&stores.reservations, move |key, reservation| view.reservation_changed(key, reservation));
+}
+
+/// Entries in doubt whose objects have been read again end here, so that no capacity stays taken for a slot that does
+/// not exist.
+pub(super) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn) {
+    // In this order: a write that becomes unknown in between is in doubt for both or for the store alone.
+    let taken = scheduler.doubts();
+    let doubts = stores.reservations.doubts();
+    for slot in taken.into_iter().filter(|slot| !doubts.contains(&ObjectKey::from(slot))) {
+        scheduler.settled(&slot);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The memory of a process: the stores, and the scheduler with its capacity view.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_cluster::{Kind, Routes, Store, StoreSet as _, Stores};
+use berth_core::ClusterName;
+use berth_scheduler::{BuiltIn, Settings};
+use berth_scheduler_api::pipelines::PipelineLoader;
+use berth_telemetry::config;
+use tokio::time::Instant;
+
+use super::events::{Queues, feed_view};
+
+pub struct MemorySettings {
+    pub scheduler: Settings,
+    pub pipelines: config::Pipelines,
+}
+
+impl Default for MemorySettings {
+    /// A scheduler as it is shipped, which uses Pipeline objects as well.
+    fn default() -> Self {
+        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd }
+    }
+}
+
+/// The memory of one process. Clones share it.
+#[derive(Clone)]
+pub struct Memory {
+    /// All objects, as far as this process knows.
+    pub stores: Stores,
+    /// The free capacity of hosts, assume entries and claims, and the waiting list.
+    pub scheduler: Arc<BuiltIn>,
+    pub queues: Queues,
+    pub pipelines: PipelineLoader,
+    started_at: Instant,
+}
+
+impl Memory {
+    /// An empty memory, with all listeners connected to its stores.
+    pub fn new(MemorySettings { scheduler, pipelines }: MemorySettings, routes: &Routes) -> Self {
+        let stores = Stores::default();
+        let queues = Queues::closed();
+        let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
+        let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
+        let memory = Self { stores, scheduler, queues, pipelines, started_at: Instant::now() };
+        feed_view(&memory.stores, &memory.scheduler, routes);
+        memory
+    }
+
+    /// Waits until the first list of every kind in `cluster` that it serves is complete; of home also until the
+    /// pipelines are those of the objects.
+    pub async fn synced(&self, cluster: &ClusterName) {
+        self.stores.synced(cluster).await;
+        if *cluster == ClusterName::home() {
+            self.pipelines.loaded().await;
+        }
+    }
+
+    /// Lists everything again. After `timeout` it continues without the clusters that have not responded, and returns
+    /// them: nothing is decided about their zones until they have.
+    pub async fn reread_stores(&self, timeout: Duration) -> BTreeSet<ClusterName> {
+        self.stores.relist(timeout).await
+    }
+
+    /// The monotonic time since this memory was created, which the scheduler gets as "now".
+    pub fn now(&self) -> Duration {
+        self.started_at.elapsed()
+    }
+
+    pub fn started_at(&self) -> Instant {
+        self.started_at
+    }
+
+    pub(super) fn placing_clusters(&self) -> Vec<ClusterName> {
+        self.stores.hypervisors.clusters()
+    }
+
+    /// Whether the hosts of a cluster, and the reservations on them, are synced at the moment.
+    pub(super) fn follows_hosts_of(&self, cluster: &ClusterName) -> bool {
+        follows(&self.stores.hypervisors, cluster) && follows(&self.stores.reservations, cluster)
+    }
+}
+
+/// Whether a cluster that serves the kind is followed at the moment; one that does not serve it lacks nothing.
+fn follows<K: Kind>(store: &Store<K>, cluster: &ClusterName) -> bool {
+    !store.clusters().contains(cluster) || store.require_synced(cluster).is_ok()
+}

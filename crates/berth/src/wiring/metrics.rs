@@ -1,0 +1,122 @@
+//! Registers all metrics of the operator in one place, so that a test can compare the documentation with them.
+
+use std::sync::Arc;
+
+use berth_cluster::{ClusterMetrics, Routes};
+use berth_committed_resource::{CommitmentMetrics, orphans};
+use berth_http::metrics::HttpMetrics;
+use berth_reservation::ReservationMetrics;
+use berth_reservation::in_flight::InFlightMetrics;
+use berth_reservation::oversubscription::OversubscriptionMetrics;
+use berth_scheduler::BuiltIn;
+use berth_scheduler_api::history::HistoryMetrics;
+use berth_scheduler_api::metrics::ApiMetrics;
+use berth_scheduler_api::tracking::BookingMetrics;
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+
+use super::background_tasks::BackgroundTaskMetrics;
+use super::{Memory, MemorySettings};
+use crate::watchdog::InvariantMetrics;
+
+const BUILD: Metric = Metric {
+    name: "berth_build_info",
+    kind: Kind::Gauge,
+    labels: &["version"],
+    help: "Always 1; the version is in the label.",
+};
+
+const WAITING: Metric = Metric {
+    name: "berth_scheduler_waiting_slots",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "Slots that wait for a host because nothing fits.",
+};
+
+const ASSUMED: Metric = Metric {
+    name: "berth_scheduler_assumed_slots",
+    kind: Kind::Gauge,
+    labels: &["state"],
+    help: "Slots whose host is decided and not yet seen, by state: pending (the write is under way) or in_doubt (its \
+           outcome is unknown).",
+};
+
+const CLAIMED: Metric = Metric {
+    name: "berth_scheduler_claims",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "Answers to requests from outside whose VM or slot is not observed yet; their capacity is kept.",
+};
+
+const DISPLACED: Metric = Metric {
+    name: "berth_scheduler_displaced_hosts",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "How often a host replaced one of the same name in another cluster.",
+};
+
+/// The metrics of all parts of the operator.
+pub struct OperatorMetrics {
+    pub cluster: ClusterMetrics,
+    pub http: HttpMetrics,
+    pub commitments: CommitmentMetrics,
+    pub reservations: ReservationMetrics,
+    pub oversubscription: OversubscriptionMetrics,
+    pub in_flight: InFlightMetrics,
+    pub invariants: InvariantMetrics,
+    pub api: ApiMetrics,
+    pub bookings: BookingMetrics,
+    pub histories: HistoryMetrics,
+    pub background_tasks: BackgroundTaskMetrics,
+}
+
+impl OperatorMetrics {
+    /// Registers everything; once per process.
+    pub fn register(metrics: &Metrics, memory: &Memory) -> Result<Self, MetricsError> {
+        let Memory { stores, scheduler, pipelines, .. } = memory;
+        let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
+        metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
+        scheduler_metrics(metrics, scheduler)?;
+        pipelines.register(metrics)?;
+        orphans::register(metrics, stores.commitments.clone(), stores.reservations.clone())?;
+        Ok(Self {
+            cluster: ClusterMetrics::register(metrics)?,
+            http: HttpMetrics::register(metrics)?,
+            commitments: CommitmentMetrics::register(metrics, stores.commitments.clone())?,
+            reservations: ReservationMetrics::register(metrics, &stores.reservations)?,
+            oversubscription: OversubscriptionMetrics::register(metrics)?,
+            in_flight: InFlightMetrics::register(metrics)?,
+            invariants: InvariantMetrics::register(metrics)?,
+            api: ApiMetrics::register(metrics, scheduler)?,
+            bookings: BookingMetrics::register(metrics)?,
+            histories: HistoryMetrics::register(metrics)?,
+            background_tasks: BackgroundTaskMetrics::register(metrics)?,
+        })
+    }
+
+    /// Everything that an operator shows, for the documentation.
+    pub fn all() -> Result<Vec<Metric>, MetricsError> {
+        let metrics = Metrics::new(&std::collections::BTreeMap::new())?;
+        Self::register(&metrics, &Memory::new(MemorySettings::default(), &Routes::home_only()))?;
+        Ok(metrics.registered())
+    }
+}
+
+fn scheduler_metrics(metrics: &Metrics, scheduler: &Arc<BuiltIn>) -> Result<(), MetricsError> {
+    let shared = scheduler.clone();
+    metrics.computed(&WAITING, move || vec![(vec![], count(shared.waiting_slots().len()))])?;
+    let shared = scheduler.clone();
+    metrics.computed(&ASSUMED, move || {
+        let doubted = shared.doubts().len();
+        let pending = shared.assumed().saturating_sub(doubted);
+        vec![(vec!["pending".to_owned()], count(pending)), (vec!["in_doubt".to_owned()], count(doubted))]
+    })?;
+    let shared = scheduler.clone();
+    metrics.computed(&CLAIMED, move || vec![(vec![], count(shared.claimed()))])?;
+    let shared = scheduler.clone();
+    metrics.computed(&DISPLACED, move || vec![(vec![], count(shared.displaced().try_into().unwrap_or(usize::MAX)))])
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of objects are far below 2^53")]
+fn count(number: usize) -> f64 {
+    number as f64
+}

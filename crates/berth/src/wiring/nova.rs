@@ -1,0 +1,133 @@
+//! The parts of the process that the scheduler API needs: leadership, booking of VMs into slots, and recording of
+//! decisions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use berth_cluster::{FlavorGroupsCache, Leadership, Manager, Scope, Store};
+use berth_scheduler::{BuiltIn, Request};
+use berth_scheduler_api::history::{Histories, HistoryParts};
+use berth_scheduler_api::tracking::{BookingParts, Bookings, Guests};
+use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role};
+use tokio_util::sync::CancellationToken;
+
+use super::{Environment, Memory};
+
+/// Whether this process decides at the moment. Clones see the same.
+#[derive(Clone)]
+pub struct DecidingState {
+    /// `None` without an election.
+    leadership: Option<Leadership>,
+    /// The identity of this process in the election.
+    me: String,
+    has_started: Arc<AtomicBool>,
+}
+
+impl DecidingState {
+    pub fn new(leadership: Option<Leadership>, me: &str) -> Self {
+        Self { leadership, me: me.to_owned(), has_started: Arc::default() }
+    }
+
+    pub fn me(&self) -> &str {
+        &self.me
+    }
+
+    /// Everything has been read that decisions rest on.
+    pub fn start(&self) {
+        self.has_started.store(true, Ordering::Release);
+    }
+
+    fn role(&self) -> Role {
+        let leads = self.leadership.as_ref().is_none_or(Leadership::is_leader);
+        if leads && self.has_started.load(Ordering::Acquire) {
+            return Role::Leader;
+        }
+        let leader = self.leadership.as_ref().and_then(Leadership::leader);
+        // A process that has just become leader must not forward to itself.
+        let other = leader.filter(|leader| leader.identity != self.me);
+        Role::Follower { leader: other.and_then(|leader| leader.address) }
+    }
+}
+
+/// Serves the scheduler API to Nova.
+pub struct Nova {
+    memory: Memory,
+    deciding: DecidingState,
+    guests: Guests,
+    bookings: Bookings,
+    histories: Histories,
+}
+
+impl Nova {
+    /// The backend of the API. The work that goes with it, until `stop`, is added to the manager.
+    pub fn new(
+        memory: &Memory,
+        environment: &Environment<'_>,
+        deciding: DecidingState,
+        manager: &mut Manager,
+        stop: &CancellationToken,
+    ) -> Self {
+        let (bookings, entering) = Bookings::new(booking_parts(memory, environment), stop.clone());
+        let (histories, remembering) = Histories::new(history_parts(memory, environment), stop.clone());
+        let guests = Guests {
+            enabled: environment.configuration.feature_gates.committed_resource_tracking,
+            flavor_groups: FlavorGroupsCache::new(memory.stores.knowledges.clone()),
+            commitments: memory.stores.commitments.clone(),
+            clock: environment.clock.clone(),
+        };
+        manager.add_source("the writer of bookings", Scope::EveryReplica, entering);
+        manager.add_source("the writer of histories", Scope::EveryReplica, remembering);
+        Self { memory: memory.clone(), deciding, guests, bookings, histories }
+    }
+}
+
+fn booking_parts(memory: &Memory, environment: &Environment<'_>) -> BookingParts {
+    let bookings = memory.scheduler.clone();
+    BookingParts {
+        reservations: environment.writer(&memory.stores.reservations),
+        give_back: Arc::new(move |vm| bookings.unbook(vm)),
+        clock: environment.clock.clone(),
+        metrics: environment.metrics.bookings.clone(),
+    }
+}
+
+fn history_parts(memory: &Memory, environment: &Environment<'_>) -> HistoryParts {
+    HistoryParts {
+        writer: environment.writer(&Store::new(&[])),
+        routes: environment.routes.clone(),
+        reservations: memory.stores.reservations.clone(),
+        events: environment.events.clone(),
+        clock: environment.clock.clone(),
+        metrics: environment.metrics.histories.clone(),
+    }
+}
+
+impl Backend for Nova {
+    fn scheduler(&self) -> &Arc<BuiltIn> {
+        &self.memory.scheduler
+    }
+
+    fn role(&self) -> Role {
+        self.deciding.role()
+    }
+
+    /// It is served only when the stores are filled and the pipelines loaded.
+    fn not_ready(&self) -> Option<String> {
+        None
+    }
+
+    fn guest(&self, request: &Request) -> GuestLookup {
+        self.guests.guest(request)
+    }
+
+    fn remembers(&self, request: &Request) -> bool {
+        self.histories.remembers(request)
+    }
+
+    fn decided(&self, outcome: Outcome) {
+        if let Ok(answer) = &outcome.result {
+            answer.booking.iter().for_each(|booking| self.bookings.take(booking));
+        }
+        self.histories.take(&outcome);
+    }
+}

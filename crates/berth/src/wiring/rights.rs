@@ -1,0 +1,63 @@
+//! The rights that an operator needs: those of the stores and of everything that is enabled.
+
+use berth_cluster::{DisruptionLimit, Election, Reconciler as _, Right, StoreSet as _, Stores};
+use berth_committed_resource::CommittedResourceController;
+use berth_committed_resource::orphans::OrphanController;
+use berth_reservation::ReservationController;
+use berth_reservation::in_flight::InFlightController;
+use berth_reservation::oversubscription::OversubscriptionController;
+use berth_scheduler_api::Chosen;
+use berth_scheduler_api::history::Histories;
+use berth_scheduler_api::pipelines::PipelineController;
+use berth_scheduler_api::tracking::Bookings;
+use berth_telemetry::config::{Configuration, Controller, Pipelines};
+
+use super::oversubscription;
+
+/// The rights of an operator with this configuration, including those for the election with `leader_elect`.
+pub fn rights(configuration: &Configuration, leader_elect: bool) -> Vec<Right> {
+    let enabled = |controller| configuration.enabled_controllers.contains(&controller);
+    let pipelines = counted_pipelines(configuration);
+    let mut rights = Stores::default().rights(pipelines != Pipelines::BuiltIn);
+    if enabled(Controller::CommittedResources) {
+        rights.extend(list_commitment_rights(configuration));
+    }
+    if enabled(Controller::InFlight) {
+        rights.extend(InFlightController::rights(&()));
+    }
+    if enabled(Controller::NovaPipelines) {
+        rights.extend(PipelineController::rights(&pipelines));
+        rights.extend(Bookings::rights());
+        rights.extend(Histories::rights());
+    }
+    if leader_elect {
+        rights.extend(Election::rights());
+    }
+    rights
+}
+
+/// Which Pipelines count: without their controller no objects are followed.
+pub(crate) fn counted_pipelines(configuration: &Configuration) -> Pipelines {
+    let enabled = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
+    if enabled { configuration.scheduler.pipelines } else { Pipelines::BuiltIn }
+}
+
+fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
+    let mut rights = CommittedResourceController::<Chosen>::rights(&());
+    rights.extend(ReservationController::<Chosen>::rights(&()));
+    rights.extend(OrphanController::rights(&()));
+    rights.extend(DisruptionLimit::rights());
+    if configuration.reservation_controller.enable_oversubscription_check {
+        rights.extend(OversubscriptionController::rights(&oversubscription::settings(configuration)));
+    }
+    rights
+}
+
+/// The rights that operators need under any configuration, for roles that are made before the configuration is known.
+pub fn all_rights() -> Vec<Right> {
+    let mut configuration = Configuration { enabled_controllers: Controller::ALL.into(), ..Configuration::default() };
+    configuration.scheduler.pipelines = Pipelines::BuiltInAndCrd;
+    configuration.reservation_controller.enable_oversubscription_check = true;
+    configuration.reservation_controller.enable_oversubscription_eviction = true;
+    rights(&configuration, true)
+}

@@ -1,0 +1,166 @@
+//! Each way in which a write of a reconciliation can fail, and the status of the commitment in the meantime.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_cluster::{Classified, ErrorClass, Reconciler as _};
+use berth_crds::{CommittedResource, names};
+use berth_telemetry::clock::Clock;
+use berth_testkit::{Fault, Server, Verb, seeds};
+use serde_json::json;
+use tokio::time::Instant;
+
+use support::*;
+
+const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
+
+fn begin(clock: &Arc<dyn Clock>) -> (Server, Process) {
+    let server = server(clock, &HOSTS, &seeds::waiting_commitment(UUID, 3));
+    let process = Process::start(&server, clock);
+    (server, process)
+}
+
+/// The number of sent creations whose path has this prefix.
+fn creates_sent(server: &Server, path: &str) -> usize {
+    server.log().iter().filter(|write| write.verb == Verb::Create && write.path.starts_with(path)).count()
+}
+
+fn statuses_sent(server: &Server) -> usize {
+    server.log().iter().filter(|write| write.verb == Verb::PatchStatus && write.path == commitment_path()).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_no_status_and_another_reconciliation_soon() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    server.fail(Verb::Patch, &commitment_path(), 1, Fault::Conflict);
+    let error = process.reconcile().await.unwrap_err();
+    assert_eq!((error.class(), statuses_sent(&server)), (ErrorClass::Conflict, 0), "{error}");
+    assert_eq!(slots_and_hosts(&server), [], "the finalizer comes before the first slot");
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 3, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_at_a_slot_is_no_status_and_another_reconciliation_soon() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    assert_eq!(process.settle().await, []);
+    server.edit::<CommittedResource>(&names::commitment(UUID), &json!({ "spec": { "projectID": "other" } })).unwrap();
+    server
+        .edit::<CommittedResource>(&names::commitment(UUID), &json!({ "spec": { "amount": seeds::slots(1) } }))
+        .unwrap();
+    server.take_log();
+    server.fail(Verb::Delete, &slots_path(), 1, Fault::Conflict);
+    let error = process.reconcile().await.unwrap_err();
+    assert_eq!((error.class(), statuses_sent(&server)), (ErrorClass::Conflict, 0), "{error}");
+    process.settle().await;
+    assert_accepted(&server, 1, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_object_of_that_name_is_read_and_its_number_left_out() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    let mut foreign = berth_crds::testing::slot("somebody-else", 7);
+    foreign.metadata.name = Some(seeds::slot_name(UUID, 1));
+    foreign.spec.committed_resource_reservation = None;
+    foreign.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());
+    foreign.spec.type_ = berth_crds::ReservationType::FailoverReservation;
+    // The store of this process has not seen it yet.
+    server.create(&foreign).unwrap();
+    let error = process.commitments.reconcile(commitment_key()).await.unwrap_err();
+    assert_eq!((error.class(), statuses_sent(&server)), (ErrorClass::Conflict, 0), "{error}");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(ready(&server).reason, "Accepted");
+    let names: Vec<_> = slots_and_hosts(&server).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, [0, 1, 2, 3].map(|number| seeds::slot_name(UUID, number)));
+    assert_eq!(creates_sent(&server, &slot_path(1)), 1, "and there is no second attempt");
+    assert_not_overbooked(&server, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_reported_and_ends_with_its_cause() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    server.fail_always(Verb::Create, &slots_path(), Fault::Forbidden);
+    let error = process.reconcile().await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Transient, "{error}");
+    let condition = ready(&server);
+    assert_eq!(condition.reason, "Reserving");
+    assert!(condition.message.contains("403"), "{}", condition.message);
+    assert_eq!(process.world.scheduler.assumed(), 0, "nothing was changed, so no capacity stays taken");
+    server.heal();
+    process.settle().await;
+    assert_accepted(&server, 3, &HOSTS);
+}
+
+/// The creation of one slot of three fails with an unknown outcome.
+async fn in_doubt(fault: Fault) {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    server.fail(Verb::Create, &slot_path(1), 1, fault);
+    let error = process.reconcile().await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Conflict, "{error}");
+    assert_eq!(process.world.scheduler.doubts().len(), 1, "its capacity counts as taken until it is read again");
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 3, &HOSTS);
+    assert_eq!((process.world.scheduler.doubts().len(), process.world.scheduler.assumed()), (0, 0));
+    let sent = creates_sent(&server, &slots_path());
+    assert_eq!(sent, if fault == Fault::LoseAnswer { 3 } else { 4 }, "existing slots are not created again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_server_is_read_again_before_anything_else() {
+    in_doubt(Fault::Internal).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_read_again_and_nothing_made_twice() {
+    in_doubt(Fault::LoseAnswer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hanging_call_ends_after_four_seconds_in_doubt() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    server.fail(Verb::Create, &slot_path(1), 1, Fault::Hang);
+    let started_at = Instant::now();
+    let error = process.reconcile().await.unwrap_err();
+    assert_eq!((error.class(), started_at.elapsed()), (ErrorClass::Conflict, Duration::from_secs(4)), "{error}");
+    assert_eq!(process.world.scheduler.doubts().len(), 1);
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 3, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commitment_whose_writes_stay_in_doubt_reports_that_it_is_reserving() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    server.fail_always(Verb::Create, &slots_path(), Fault::Internal);
+    for _ in 0..4 {
+        process.reconcile().await.unwrap_err();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(ready(&server).reason, "Reserving");
+    assert!(slots_and_hosts(&server).is_empty());
+    server.heal();
+    process.settle().await;
+    assert_accepted(&server, 3, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_status_is_written_by_the_next_reconciliation() {
+    for fault in [Fault::Conflict, Fault::Forbidden, Fault::Internal, Fault::LoseAnswer, Fault::Hang] {
+        let clock = clock();
+        let (server, process) = begin(&clock);
+        server.fail(Verb::PatchStatus, &commitment_path(), 1, fault);
+        process.reconcile().await.unwrap_err();
+        assert_eq!(process.settle().await, [], "{fault:?}");
+        assert_accepted(&server, 3, &HOSTS);
+        process.settle_for_good().await;
+    }
+}
