@@ -126,6 +126,7 @@ impl Rows {
         let query = query.bind(&self.providers).bind(&self.classes).bind(&self.used).bind(&self.was);
         let query = query.bind(&self.ids).bind(generations).bind(&self.generations);
         let query = query.bind(vec![true; self.ids.len()]).bind(&self.ids).bind(false);
+        let query = query.bind(vec![0_i64; self.amounts.len()]);
         let row = query.fetch_one(connection).await?;
         let written: (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
         let wanted = (self.used.len().try_into(), self.ids.len().try_into());

@@ -29,8 +29,9 @@ old_consumers AS (
   FROM unnest($6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[])
     AS v (uuid, generation, project, who, kind) WHERE consumers.uuid = v.uuid),
 amounts AS (
-  INSERT INTO allocations (consumer, provider, class, used, created_at)
-  SELECT v.*, $15::bigint FROM unnest($11::text[], $12::bigint[], $13::text[], $14::bigint[]) AS v),
+  INSERT INTO allocations (consumer, provider, class, used, position, created_at)
+  SELECT v.*, $15::bigint
+  FROM unnest($11::text[], $12::bigint[], $13::text[], $14::bigint[], $26::bigint[]) AS v),
 used AS (
   UPDATE inventories SET used = v.used
   FROM unnest($16::bigint[], $17::text[], $18::bigint[], $19::bigint[]) AS v (provider, class, used, was)

@@ -37,6 +37,6 @@ mod tests {
         let statements = Statements::read().unwrap();
         assert_eq!((statements.begin.as_str(), statements.commit.as_str()), ("BEGIN", "COMMIT"));
         assert!(statements.settings.starts_with("SET plan_cache_mode"));
-        assert!(statements.write.contains("INSERT INTO allocations") && statements.write.contains("$25"));
+        assert!(statements.write.contains("INSERT INTO allocations") && statements.write.contains("$26"));
     }
 }

@@ -20,6 +20,8 @@ pub struct MemoryState {
     pub providers: BTreeMap<ProviderId, ProviderState>,
     /// Consumers, with the time of their last write.
     pub consumers: BTreeMap<Key, (Consumer, Timestamp)>,
+    /// The positions of providers in the last write of each consumer.
+    pub positions: BTreeMap<Key, BTreeMap<ProviderId, i64>>,
     pub classes: BTreeMap<ClassName, i64>,
     pub traits: BTreeSet<TraitName>,
     /// The numbers of providers and classes that were ever created.
@@ -116,10 +118,12 @@ impl MemoryState {
             self.providers.remove(&deleted);
         }
         for (key, change) in changes.consumers {
+            self.positions.insert(key.clone(), change.positions.clone());
             self.consumers.insert(key, (consumer(change), now));
         }
         for key in changes.gone {
             self.consumers.remove(&key);
+            self.positions.remove(&key);
         }
         for change in changes.classes {
             self.change_class(change);
@@ -182,6 +186,6 @@ impl MemoryState {
 }
 
 fn consumer(change: ConsumerChange) -> Consumer {
-    let ConsumerChange { created: _, generation, project, user, kind, allocations } = change;
+    let ConsumerChange { created: _, generation, project, user, kind, allocations, positions: _ } = change;
     Consumer { generation, project, user, kind, allocations }
 }

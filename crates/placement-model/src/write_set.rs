@@ -83,6 +83,8 @@ pub struct ConsumerChange {
     pub user: String,
     pub kind: Option<String>,
     pub allocations: BTreeMap<(ProviderId, ClassName), u64>,
+    /// The position of each provider in the write; reads list them in this order.
+    pub positions: BTreeMap<ProviderId, i64>,
 }
 
 /// The change of a custom name.

@@ -68,7 +68,7 @@ pub struct ConsumerRecord {
     pub project: String,
     pub user: String,
     pub kind: Option<String>,
-    /// By provider in the order of creation: its generation, and amounts.
+    /// By provider in the order of the write: its generation, and amounts.
     pub allocations: Vec<(Key, i64, BTreeMap<ClassName, u64>)>,
     pub modified: jiff::Timestamp,
 }

@@ -47,9 +47,10 @@ pub(super) fn follow(view: &View<'_>, writes: &[ConsumerWrite], changes: &mut Wr
 }
 
 fn plan_consumer_change(view: &View<'_>, write: &ConsumerWrite, before: Option<&Consumer>) -> ConsumerChange {
-    let mut allocations = BTreeMap::new();
-    for (provider, amounts) in &write.allocations {
+    let (mut allocations, mut positions) = (BTreeMap::new(), BTreeMap::new());
+    for (position, (provider, amounts)) in (0..).zip(&write.allocations) {
         let Some(provider) = view.find(provider) else { continue };
+        positions.entry(provider.id).or_insert(position);
         for (class, amount) in amounts.iter().filter(|(_, amount)| *amount > 0) {
             let sum: &mut u64 = allocations.entry((provider.id, class.clone())).or_default();
             *sum = sum.saturating_add(*amount);
@@ -62,5 +63,6 @@ fn plan_consumer_change(view: &View<'_>, write: &ConsumerWrite, before: Option<&
         user: write.user.clone(),
         kind: write.kind.clone().or_else(|| before.and_then(|before| before.kind.clone())),
         allocations,
+        positions,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_placement_model::key::canonical;
 use berth_placement_model::{Command, Version};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::call::Call;
 use super::ledger::write;
@@ -18,7 +18,7 @@ use crate::shapes::Amounts;
 
 #[derive(Serialize)]
 struct OfConsumer {
-    allocations: BTreeMap<String, AtProvider>,
+    allocations: InOrder,
     #[serde(skip_serializing_if = "Option::is_none")]
     project_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,6 +27,15 @@ struct OfConsumer {
     consumer_generation: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     consumer_type: Option<String>,
+}
+
+/// Members in the order of the write, as in Placement: clients print them so.
+struct InOrder(Vec<(String, AtProvider)>);
+
+impl Serialize for InOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(provider, at)| (provider, at)))
+    }
 }
 
 #[derive(Serialize)]
@@ -64,7 +73,7 @@ fn render_consumer_allocations(consumer: &ConsumerRecord, version: Version) -> O
     };
     let kind = || consumer.kind.clone().unwrap_or_else(|| UNKNOWN.to_owned());
     OfConsumer {
-        allocations: consumer.allocations.iter().map(at).collect(),
+        allocations: InOrder(consumer.allocations.iter().map(at).collect()),
         project_id: version.has(Version::ALLOCATIONS_BY_PROVIDER).then(|| consumer.project.clone()),
         user_id: version.has(Version::ALLOCATIONS_BY_PROVIDER).then(|| consumer.user.clone()),
         consumer_generation: version.has(Version::CONSUMER_GENERATIONS).then_some(consumer.generation),

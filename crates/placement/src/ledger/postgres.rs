@@ -187,7 +187,7 @@ impl Ledger for PostgresLedger {
 async fn consumer(pool: &Pool, key: &Key) -> sqlx::Result<Option<ConsumerRecord>> {
     const CONSUMER: &str = "SELECT c.generation, c.project, c.\"user\", c.kind, p.uuid, p.generation, a.class, a.used, \
          a.created_at FROM consumers c JOIN allocations a ON a.consumer = c.uuid JOIN providers p ON p.id = a.provider \
-         WHERE c.uuid = $1 ORDER BY p.id";
+         WHERE c.uuid = $1 ORDER BY a.position, p.id";
     let mut record: Option<ConsumerRecord> = None;
     for row in pool.rows(sqlx::query(CONSUMER).bind(key.as_str())).await? {
         let modified = timestamp(row.try_get(8)?);

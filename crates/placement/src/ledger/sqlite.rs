@@ -300,7 +300,7 @@ impl Readers {
 
 fn consumer(connection: &Connection, key: &Key) -> Result<Option<ConsumerRecord>> {
     const ALLOCATIONS: &str = "SELECT p.uuid, p.generation, a.class, a.used, a.created_at \
-         FROM allocations a JOIN providers p ON p.id = a.provider WHERE a.consumer = ?1 ORDER BY p.id";
+         FROM allocations a JOIN providers p ON p.id = a.provider WHERE a.consumer = ?1 ORDER BY a.position, p.id";
     const CONSUMER: &str = "SELECT generation, project, user, kind FROM consumers WHERE uuid = ?1";
     let mut statement = connection.prepare_cached(CONSUMER)?;
     let found = statement.query_row([key.as_str()], |row| {

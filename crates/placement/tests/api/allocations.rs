@@ -127,6 +127,19 @@ async fn usages(server: &Server) {
 }
 
 #[tokio::test]
+async fn providers_of_a_consumer_are_listed_in_the_order_of_the_write() {
+    let server = two_providers().await;
+    for order in [["P1", "P2"], ["P2", "P1"]] {
+        let parts = order.map(|provider| format!(r#""{}": {{"resources": {{"VCPU": 1}}}}"#, uuid(provider)));
+        let body = format!(r#"{{"allocations": {{{}}}, "project_id": "alpha", "user_id": "u"}}"#, parts.join(","));
+        server.done(&format!("1.12 PUT /allocations/{}", uuid("C1")), &body).await;
+        let shown = server.done(&format!("GET /allocations/{}", uuid("C1")), "").await.text;
+        let [first, second] = order.map(|provider| shown.find(&uuid(provider)).unwrap());
+        assert!(first < second, "{order:?}: {shown}");
+    }
+}
+
+#[tokio::test]
 async fn an_inventory_may_shrink_below_its_usage() {
     let server = Server::new();
     server.provider("P", None, r#"{"VCPU": {"total": 8}}"#).await;

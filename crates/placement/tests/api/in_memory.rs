@@ -59,7 +59,7 @@ impl Ledger for InMemory {
     }
 
     fn consumer<'a>(&'a self, key: &'a Key, _: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, RequestError>> {
-        self.now(|state| Ok(state.consumers.get(key).map(|(consumer, at)| record(state, consumer, *at))))
+        self.now(|state| Ok(state.consumers.get(key).map(|(consumer, at)| record(state, key, consumer, *at))))
     }
 
     fn consumers_at<'a>(
@@ -107,9 +107,9 @@ impl Ledger for InMemory {
     }
 }
 
-fn record(state: &MemoryState, consumer: &Consumer, modified: Timestamp) -> ConsumerRecord {
-    let providers: BTreeSet<_> = consumer.allocations.keys().map(|(id, _)| *id).collect();
-    let at = |id| {
+fn record(state: &MemoryState, key: &Key, consumer: &Consumer, modified: Timestamp) -> ConsumerRecord {
+    let providers: BTreeSet<_> = consumer.allocations.keys().map(|(id, _)| (state.positions[key][id], *id)).collect();
+    let at = |(_, id)| {
         let here = consumer.allocations.iter().filter(|((provider, _), _)| *provider == id);
         let amounts = here.map(|((_, class), amount)| (class.clone(), *amount)).collect();
         (state.providers[&id].uuid.clone(), state.providers[&id].generation, amounts)

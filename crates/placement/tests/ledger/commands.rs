@@ -38,6 +38,7 @@ fn inventories() -> impl Strategy<Value = Vec<(ClassName, Inventory)>> {
 fn write() -> impl Strategy<Value = ConsumerWrite> {
     let amounts = proptest::collection::btree_map(class(), 1..6_u64, 1..3);
     let allocations = proptest::collection::btree_map(select(&PROVIDERS[..]), amounts, 0..3);
+    let allocations = allocations.prop_map(Vec::from_iter).prop_shuffle();
     let guard = prop_oneof![
         3 => Just(ConsumerGuard::Unchecked),
         1 => option::of(0..3_i64).prop_map(ConsumerGuard::Expected),

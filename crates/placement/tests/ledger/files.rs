@@ -8,7 +8,7 @@ use berth_placement::ledger::{Ledger as _, LedgerError, Operated as _, RequestEr
 use berth_placement_model::{Command, Key};
 use rusqlite::Connection;
 
-use crate::world::{Still, World, claim, metrics, providers, soon};
+use crate::world::{OLD_ROWS, Still, World, claim, listed, metrics, providers, soon};
 
 /// A program that another test forks shares the lock until it calls exec.
 fn open(place: &LedgerLocation) -> Result<SqliteLedger, LedgerError> {
@@ -61,6 +61,22 @@ async fn a_schema_for_newer_binaries_is_refused() {
     upgrade("UPDATE schema SET oldest_binary = 9");
     let refused = open(&place).map(drop).unwrap_err();
     assert!(matches!(refused, LedgerError::TooNew { version: 9, oldest_binary: 9, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_schema_is_migrated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("../../src/ledger/sqlite/schema-1.sql")).unwrap();
+    old.execute_batch(OLD_ROWS).unwrap();
+    drop(old);
+    let ledger = open(&LedgerLocation::File(path)).unwrap();
+    assert_eq!(listed(&ledger).await, ["p1", "p2"].map(Key::new), "by creation, because the order is not known");
+    let (one, amounts): (_, &[(&str, u64)]) = ("a", &[("VCPU", 2)]);
+    ledger.write(Command::SetAllocations(claim(one, &[("p2", amounts), ("p1", amounts)])), soon()).await.unwrap();
+    assert_eq!(listed(&ledger).await, ["p2", "p1"].map(Key::new));
+    ledger.close().await;
 }
 
 #[tokio::test]

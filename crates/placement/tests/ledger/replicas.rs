@@ -8,7 +8,7 @@ use berth_placement::ledger::{Ledger as _, LedgerError};
 use berth_placement_model::{Command, Key};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use crate::world::{Still, World, claim, metrics, soon};
+use crate::world::{OLD_ROWS, Still, World, claim, listed, metrics, soon};
 
 async fn used(world: &World, replica: usize) -> u64 {
     let model = world.ledgers[replica].model(soon()).await.unwrap();
@@ -37,6 +37,27 @@ async fn a_lower_number_that_commits_later_is_not_lost() {
         let provider = model.provider(&Key::new("p1")).unwrap();
         assert_eq!(provider.inventories()[0].1.updated_at.unwrap().as_microsecond(), 77);
     }
+}
+
+/// During a rolling update an old server still writes after the migration.
+#[tokio::test]
+async fn servers_of_the_first_schema_work_on_after_the_migration() {
+    let url = crate::world::fresh_database().await;
+    let mut old = PgConnection::connect(&url).await.unwrap();
+    old.execute(include_str!("../../src/ledger/postgres/schema-1.sql")).await.unwrap();
+    old.execute(OLD_ROWS).await.unwrap();
+    let ledger = PostgresLedger::open(&url, Arc::new(Still), metrics()).await.unwrap();
+    let amounts: &[(&str, u64)] = &[("VCPU", 2)];
+    ledger.write(Command::SetAllocations(claim("a", &[("p2", amounts), ("p1", amounts)])), soon()).await.unwrap();
+    assert_eq!(listed(&ledger).await, ["p2", "p1"].map(Key::new));
+    old.execute("DELETE FROM allocations").await.unwrap();
+    old.execute(
+        "INSERT INTO allocations (consumer, provider, class, used, created_at) \
+         VALUES ('a', 2, 'VCPU', 2, 7), ('a', 1, 'VCPU', 2, 7)",
+    )
+    .await
+    .unwrap();
+    assert_eq!(listed(&ledger).await, ["p1", "p2"].map(Key::new), "by creation, because the order is not known");
 }
 
 /// A transaction of another database that stays open delays nothing.

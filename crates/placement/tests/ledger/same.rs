@@ -11,17 +11,18 @@ use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 
 use crate::commands::{CONSUMERS, command, with_right_generation};
-use crate::world::{World, now, numbered, providers, soon};
+use crate::world::{World, listed, now, numbered, providers, soon};
 
 const WRITES: usize = 500;
 
 fn expected(state: &MemoryState, name: &str) -> Option<ConsumerRecord> {
     let (consumer, modified) = state.consumers.get(&Key::new(name))?;
-    let mut allocations: BTreeMap<ProviderId, BTreeMap<ClassName, u64>> = BTreeMap::new();
+    let positions = &state.positions[&Key::new(name)];
+    let mut allocations: BTreeMap<(i64, ProviderId), BTreeMap<ClassName, u64>> = BTreeMap::new();
     for ((provider, class), used) in &consumer.allocations {
-        allocations.entry(*provider).or_default().insert(class.clone(), *used);
+        allocations.entry((positions[provider], *provider)).or_default().insert(class.clone(), *used);
     }
-    let of = |(id, amounts)| {
+    let of = |((_, id), amounts)| {
         let provider = &state.providers[&id];
         (provider.uuid.clone(), provider.generation, amounts)
     };
@@ -119,6 +120,18 @@ async fn a_provider_tells_who_is_there(world: World) {
     assert_eq!((one.modified, one.generation), (Some(now()), 2));
 }
 
+async fn providers_are_listed_in_the_order_of_the_write(world: World) {
+    for provider in ["p1", "p2", "p3"] {
+        world.provider(provider, &[("VCPU", 100)]).await;
+    }
+    for order in [["p2", "p3", "p1"], ["p3", "p1", "p2"]] {
+        let amounts: &[(&str, u64)] = &[("VCPU", 1)];
+        let claim = crate::world::claim("a", &order.map(|provider| (provider, amounts)));
+        world.ok(berth_placement_model::Command::SetAllocations(claim)).await;
+        assert_eq!(listed(world.ledgers[0].as_ref()).await, order.map(Key::new));
+    }
+}
+
 async fn who_loses_its_owner_is_named(world: World) {
     world.provider("p1", &[("VCPU", 100)]).await;
     let claim = |project: &str| {
@@ -138,5 +151,6 @@ crate::on_every_ledger!(
     random_writes_do_what_the_ledger_in_memory_does,
     usages_are_sums_by_type,
     a_provider_tells_who_is_there,
+    providers_are_listed_in_the_order_of_the_write,
     who_loses_its_owner_is_named,
 );

@@ -109,6 +109,21 @@ impl World {
     }
 }
 
+/// What a server of the first schema leaves behind: a consumer at `p1` and `p2`.
+pub const OLD_ROWS: &str = "\
+    INSERT INTO providers (uuid, name, root, created_at) VALUES ('p1', 'p1', 1, 7), ('p2', 'p2', 2, 7);
+    INSERT INTO inventories (provider, class, total, reserved, min_unit, max_unit, step_size, allocation_ratio, used, \
+      created_at) VALUES (1, 'VCPU', 9, 0, 1, 9, 1, 1.0, 1, 7), (2, 'VCPU', 9, 0, 1, 9, 1, 1.0, 1, 7);
+    INSERT INTO consumers VALUES ('a', 1, 'project', 'user', NULL);
+    INSERT INTO allocations (consumer, provider, class, used, created_at) \
+      VALUES ('a', 2, 'VCPU', 1, 7), ('a', 1, 'VCPU', 1, 7);";
+
+/// The providers of consumer `a`, in the order of the answer.
+pub async fn listed(ledger: &dyn Ledger) -> Vec<Key> {
+    let consumer = ledger.consumer(&Key::new("a"), soon()).await.unwrap().unwrap();
+    consumer.allocations.into_iter().map(|(provider, ..)| provider).collect()
+}
+
 /// A time that tests never reach.
 pub fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)

@@ -80,8 +80,9 @@ async fn claim(
            FROM unnest($6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[]) \
              AS v (uuid, generation, project, who, kind) WHERE consumers.uuid = v.uuid), \
          amounts AS ( \
-           INSERT INTO allocations (consumer, provider, class, used, created_at) \
-           SELECT v.*, $15::bigint FROM unnest($11::text[], $12::bigint[], $13::text[], $14::bigint[]) AS v), \
+           INSERT INTO allocations (consumer, provider, class, used, position, created_at) \
+           SELECT v.*, $15::bigint \
+           FROM unnest($11::text[], $12::bigint[], $13::text[], $14::bigint[], $26::bigint[]) AS v), \
          used AS ( \
            UPDATE inventories SET used = v.used \
            FROM unnest($16::bigint[], $17::text[], $18::bigint[], $19::bigint[]) AS v (provider, class, used, was) \
@@ -105,7 +106,7 @@ async fn claim(
     let query = query.bind(amounts.used).bind(now);
     let query = query.bind(&used.providers).bind(&used.classes).bind(&used.amounts).bind(&used.was);
     let query = query.bind(&raised.ids).bind(&raised.generations).bind(&raised.was);
-    let query = query.bind(&raised.touched).bind(touched).bind(!changes.is_usage());
+    let query = query.bind(&raised.touched).bind(touched).bind(!changes.is_usage()).bind(amounts.positions);
     let row = query.fetch_one(connection).await?;
     let counted = |rows: i64, expected: usize| usize::try_from(rows) == Ok(expected);
     let is_whole = counted(row.try_get(1)?, used.providers.len()) && counted(row.try_get(2)?, raised.ids.len());
@@ -141,6 +142,7 @@ struct Amounts<'a> {
     providers: Vec<i64>,
     classes: Vec<&'a str>,
     used: Vec<i64>,
+    positions: Vec<i64>,
 }
 
 impl<'a> Amounts<'a> {
@@ -152,6 +154,7 @@ impl<'a> Amounts<'a> {
                 columns.providers.push(provider.0);
                 columns.classes.push(class.as_str());
                 columns.used.push(integer(*used));
+                columns.positions.push(change.positions.get(provider).copied().unwrap_or_default());
             }
         }
         columns

@@ -12,7 +12,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::schema::{self, Found};
 
 /// Each brings the schema one version further.
-const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema-1.sql"), include_str!("schema-2.sql")];
 /// All migrations hold this advisory lock.
 const MIGRATION_LOCK: i64 = 0x6265_7274_6801;
 

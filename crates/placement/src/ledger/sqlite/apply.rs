@@ -150,9 +150,9 @@ fn change_consumer(connection: &Connection, key: &Key, change: &ConsumerChange, 
         run(connection, "DELETE FROM allocations WHERE consumer = ?1", params![key.as_str()])?;
     }
     for ((provider, class), used) in &change.allocations {
-        const INSERT: &str =
-            "INSERT INTO allocations (consumer, provider, class, used, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-        run(connection, INSERT, params![key.as_str(), provider.0, class.as_str(), integer(*used), now])?;
+        const INSERT: &str = "INSERT INTO allocations (consumer, provider, class, used, created_at, position) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let position = change.positions.get(provider);
+        run(connection, INSERT, params![key.as_str(), provider.0, class.as_str(), integer(*used), now, position])?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::schema::{self, Found};
 
 /// Each brings the schema one version further.
-const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema-1.sql"), include_str!("schema-2.sql")];
 
 /// How long a statement waits for a foreign process that reads the file, such as the tool `sqlite3`.
 const BUSY: Duration = Duration::from_secs(5);
