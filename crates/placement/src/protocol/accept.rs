@@ -29,23 +29,34 @@ pub fn takes_json(headers: &HeaderMap) -> bool {
     ranges.is_empty() || takes(&ranges, "application/json")
 }
 
+/// The ranges of the header; none if a part of it is no media range, as in Placement.
+fn ranges(headers: &HeaderMap) -> Vec<Range> {
+    let values = headers.get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or("?"));
+    let parts = values.flat_map(|value| value.split(',')).map(str::trim).filter(|range| !range.is_empty());
+    parts.map(range).collect::<Option<_>>().unwrap_or_default()
+}
+
 /// A media range and whether it is wanted at all (`q=0` is not).
 struct Range {
     kind: String,
     wanted: bool,
 }
 
-fn ranges(headers: &HeaderMap) -> Vec<Range> {
-    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim).filter(|range| !range.is_empty()).map(range).collect()
+fn range(text: &str) -> Option<Range> {
+    let mut parts = text.split(';').map(str::trim);
+    let kind = parts.next()?.to_ascii_lowercase();
+    let (family, form) = kind.split_once('/')?;
+    if !is_token(family) || !is_token(form) {
+        return None;
+    }
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    let weight = weight.map_or(Some(1.0), |weight| weight.parse::<f64>().ok())?;
+    (0.0..=1.0).contains(&weight).then_some(Range { kind, wanted: weight > 0.0 })
 }
 
-fn range(text: &str) -> Range {
-    let mut parts = text.split(';').map(str::trim);
-    let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
-    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-    let wanted = weight.is_none_or(|weight| weight.parse::<f64>().is_ok_and(|weight| weight > 0.0));
-    Range { kind, wanted }
+fn is_token(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 fn takes(ranges: &[Range], kind: &str) -> bool {
@@ -80,6 +91,12 @@ mod tests {
             ("text/plain", Form::Plain, false),
             ("image/png", Form::Plain, false),
             ("*/*, application/json;q=0", Form::Html, false),
+            ("text", Form::Json, true),
+            ("text/", Form::Json, true),
+            ("text/plain plain", Form::Json, true),
+            ("text/html, json", Form::Json, true),
+            ("text/html;q=many", Form::Json, true),
+            ("text/html;q=2", Form::Json, true),
         ] {
             assert_eq!((form(&headers(accept)), takes_json(&headers(accept))), (expected, json), "{accept}");
         }

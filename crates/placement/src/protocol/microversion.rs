@@ -1,5 +1,7 @@
 //! Reads the microversion that a request asks for.
 
+use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use berth_placement_model::Version;
 
@@ -41,13 +43,18 @@ fn numbered(text: &str) -> Result<Version, ApiError> {
     let [major, minor] = parts[..] else {
         return Err(wrong("two numbers with a dot between them are expected"));
     };
-    let number = |text: &str| text.trim().parse::<i64>().map_err(|error| wrong(&format!("'{text}': {error}")));
+    // A number is an integer of any size, as in Placement; those beyond 64 bits are shown as they were sent.
+    let number = |text: &str| match text.trim().parse::<i64>() {
+        Ok(number) => Ok(number.to_string()),
+        Err(error) if matches!(error.kind(), PosOverflow | NegOverflow) => Ok(text.trim().to_owned()),
+        Err(error) => Err(wrong(&format!("'{text}': {error}"))),
+    };
     let (major, minor) = (number(major)?, number(minor)?);
-    let served = u8::try_from(minor).ok().filter(|_| major == 1).and_then(Version::new);
-    served.ok_or_else(|| unacceptable(major, minor))
+    let served = minor.parse().ok().filter(|_| major == "1").and_then(Version::new);
+    served.ok_or_else(|| unacceptable(&major, &minor))
 }
 
-fn unacceptable(major: i64, minor: i64) -> ApiError {
+fn unacceptable(major: &str, minor: &str) -> ApiError {
     let text = format!("Invalid microversion: Unacceptable version header: {major}.{minor}");
     ApiError { versions: true, ..ApiError::new(StatusCode::NOT_ACCEPTABLE, text) }
 }
@@ -88,7 +95,11 @@ mod tests {
     fn versions_that_are_none() {
         assert_eq!(of(&["placement 1.40"]).unwrap_err(), "406 Invalid microversion: Unacceptable version header: 1.40");
         assert_eq!(of(&["placement 0.5"]).unwrap_err(), "406 Invalid microversion: Unacceptable version header: 0.5");
-        for bad in ["pony.horse", "1.2.3", "1", "1.x", "1.99999999999999999999"] {
+        for large in ["1.99999999999999999999", "99999999999999999999.1", "1.-99999999999999999999"] {
+            let expected = format!("406 Invalid microversion: Unacceptable version header: {large}");
+            assert_eq!(of(&[&format!("placement {large}")]).unwrap_err(), expected);
+        }
+        for bad in ["pony.horse", "1.2.3", "1", "1.x"] {
             let reported = of(&[&format!("placement {bad}")]).unwrap_err();
             assert!(
                 reported.starts_with(&format!("400 Invalid microversion: invalid version string: {bad}; ")),
