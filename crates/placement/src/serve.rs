@@ -20,7 +20,7 @@ use prometheus::IntGauge;
 use serde_json::json;
 use thiserror::Error;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, interval};
+use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Seeds;
@@ -117,14 +117,25 @@ async fn serve_api(
     let router = api.router();
     let server = Server::new("placement").with_metrics(http).with_limits(limits);
     tracing::info!(address = %local(&listen, &listener), database = %database, "serving the Placement API");
+    let work = async {
+        // Until then clients wait in the queue of the listener. Without a ledger in that time they get 503.
+        let _ = stop.run_until_cancelled(timeout(FIRST_ANSWERS, wait_until_ready(ledger.as_ref()))).await;
+        server.serve(listener, router, stop.clone()).await
+    };
     let outcome = tokio::select! {
-        end = server.serve(listener, router, stop) => end.map_err(ServeError::from),
+        end = work => end.map_err(ServeError::from),
         () = ledger.ended() => Err(ServeError::Ended),
         never = report_impediment(ledger.as_ref(), &component) => match never {},
     };
     component.not_ready("ending");
     ledger.close().await;
     outcome
+}
+
+async fn wait_until_ready(ledger: &dyn Operated) {
+    while ledger.impediment().is_some() {
+        sleep(POLL).await;
+    }
 }
 
 /// Where it really listens, if the operating system chose the port.
@@ -158,6 +169,9 @@ pub const AUTH_DISABLED: Metric = Metric {
 };
 
 const EVERY: Duration = Duration::from_millis(200);
+/// How long the first answers wait for the ledger, and how often they look for it.
+const FIRST_ANSWERS: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(10);
 /// For a comparison; the largest ledgers take seconds.
 const CHECK: Duration = Duration::from_secs(60);
 

@@ -6,6 +6,7 @@ mod commands;
 mod concurrent;
 mod encrypted;
 mod files;
+mod first_answers;
 mod outages;
 mod proxy;
 mod replicas;
