@@ -20,7 +20,7 @@ use berth_http::metrics::router as metrics_router;
 use berth_http::{Address, Component, Readiness, Server, health};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
 use berth_telemetry::clock::SystemClock;
-use berth_telemetry::config::{self, Configuration, Controller, Files};
+use berth_telemetry::config::{self, Configuration, Files};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::logs::{self, LogOptions};
 use berth_telemetry::metrics::Metrics;
@@ -312,19 +312,7 @@ fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Res
     if arguments.metrics_secure && arguments.metrics_bind_address != "0" {
         return refuse("--metrics-secure", "pass --metrics-secure=false and restrict the port by network policy");
     }
-    remark(configuration);
     Ok(())
-}
-
-/// Logs configured settings that have no effect yet.
-fn remark(configuration: &Configuration) {
-    let provided = [Controller::CommittedResources, Controller::InFlight, Controller::NovaPipelines];
-    for controller in configuration.enabled_controllers.iter().filter(|one| !provided.contains(one)) {
-        info!(controller = controller.name(), "controller not part of this version");
-    }
-    if configuration.reservation_controller.keystone.is_some() {
-        warn!("domain names are not resolved in this version; slots of external customers are placed like all others");
-    }
 }
 
 // `/readyz` reports unreachable and unhealthy remote clusters without failing: they are no reason to take the process out of

@@ -26,6 +26,7 @@ mod settings;
 mod source;
 mod syncer;
 mod token;
+mod unused;
 mod usage_reconciler;
 mod value;
 
@@ -52,6 +53,7 @@ pub use scheduler::{Pipelines, Scheduler, TieBreak};
 pub use source::{DEFAULT_CONFIG, DEFAULT_SECRETS, Files, merge};
 pub use syncer::Syncer;
 pub use token::Token;
+pub use unused::{Cause, UNUSED};
 pub use usage_reconciler::UsageReconciler;
 
 use crate::error::TelemetryError;
@@ -121,11 +123,19 @@ pub fn decode(merged: &Map<String, Value>, strict: bool) -> Result<Loaded, Telem
     let mut report = ReadReport::default();
     let configuration = Configuration::read(Section::root(Some(merged), &mut report));
     let mut findings = report.findings;
+    unused::report(merged, &defaults(), &mut findings);
     findings.settle(strict);
     if findings.has_errors() {
         return Err(TelemetryError::Configuration { findings });
     }
     Ok(Loaded { configuration, findings, in_effect: report.in_effect })
+}
+
+/// What is in effect when nothing is configured.
+fn defaults() -> Map<String, Value> {
+    let mut report = ReadReport::default();
+    Configuration::read(Section::root(None, &mut report));
+    report.in_effect
 }
 
 /// Every key there is, in the order in which they are read.
