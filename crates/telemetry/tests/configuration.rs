@@ -317,6 +317,31 @@ fn values_that_contradict_each_other() {
 fn a_value_that_is_wrong_is_not_compared_with_others() {
     let values = json!({"committedResourceController": {"requeueIntervalRetry": "2h", "maxRequeueInterval": "4"}});
     assert_eq!(refused(&values).len(), 1);
+    let values = json!({"capacityReconcileInterval": "20s", "capacityMinReconcileInterval": 5});
+    assert_eq!(refused(&values).len(), 1);
+}
+
+#[test]
+fn values_are_compared_although_another_one_of_their_object_is_wrong() {
+    let reported = refused(&json!({
+        "committedResourceController": {"requeueIntervalRetry": "2h", "maxSlotsPerCommitment": -1},
+        "committedResourceAPI": {"watchPollInterval": "10s", "enableQuota": "yes"},
+        "apiservers": {"remotes": [{"gvks": ["Reservation"]}, {"host": 7}]},
+    }));
+    let expected = [
+        r#"committedResourceAPI.enableQuota: "yes" is not true or false"#,
+        "committedResourceAPI.watchPollInterval: 10s is not shorter than watchTimeout (10s)",
+        r#"apiservers.remotes[0].gvks[0]: "Reservation" is not a kind"#,
+        "apiservers.remotes[0].host: is missing",
+        "apiservers.remotes[1].host: 7 is not",
+        "apiservers.remotes[1].gvks: is empty",
+        "committedResourceController.maxSlotsPerCommitment: -1 is out of range",
+        "committedResourceController.requeueIntervalRetry: 2h0m0s is longer than maxRequeueInterval (30m0s)",
+    ];
+    assert_eq!(reported.len(), expected.len(), "{reported:#?}");
+    for (reported, expected) in reported.iter().zip(expected) {
+        assert!(reported.starts_with(expected), "{reported}");
+    }
 }
 
 #[test]
@@ -392,6 +417,7 @@ fn clusters_that_could_not_be_routed_to_are_refused() {
         "apiservers.remotes[0].labels.az: is not used for routing; only availabilityZone is",
         "apiservers.remotes[1].caCert: holds no certificate; write it in PEM",
         r#"apiservers.remotes[3].gvks[0]: "Reservation" is not a kind; write <group>/<version>/<Kind>"#,
+        "apiservers.remotes[3].host: is missing",
         "apiservers.remotes[4].gvks: is empty; list the kinds that this cluster serves",
         r#"apiservers.remotes[2].gvks: cortex.cloud/v1alpha1/Reservation of zone "az-b" is served by remotes[1] already"#,
     ];

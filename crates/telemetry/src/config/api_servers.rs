@@ -172,10 +172,10 @@ fn remote(s: &mut Section<'_>) -> Remote {
 }
 
 fn check_remote(s: &mut Section<'_>, remote: &Remote) {
-    if remote.host.is_empty() && s.is_sound() {
+    if remote.host.is_empty() && s.are_sound(&["host"]) {
         s.error("host", "is missing; write the URL of the API server".to_owned());
     }
-    if remote.kinds.is_empty() && s.is_sound() {
+    if remote.kinds.is_empty() && s.are_sound(&["gvks"]) {
         s.error("gvks", "is empty; list the kinds that this cluster serves".to_owned());
     }
     if remote.ca_cert.as_deref().is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----")) {

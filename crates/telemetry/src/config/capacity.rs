@@ -25,7 +25,8 @@ settings! {
 
 impl Capacity {
     fn check(&self, s: &mut Section<'_>) {
-        if self.reconcile_interval <= self.min_reconcile_interval {
+        let keys = ["capacityReconcileInterval", "capacityMinReconcileInterval"];
+        if s.are_sound(&keys) && self.reconcile_interval <= self.min_reconcile_interval {
             // The second half is what clients of the reference know.
             let text = format!(
                 "raise it: capacityReconcileInterval ({}) must be greater than capacityMinReconcileInterval ({})",

@@ -24,7 +24,8 @@ settings! {
 
 impl CommittedResourceController {
     fn check(&self, s: &mut Section<'_>) {
-        if s.is_sound() && self.requeue_interval_retry > self.max_requeue_interval {
+        let keys = ["requeueIntervalRetry", "maxRequeueInterval"];
+        if s.are_sound(&keys) && self.requeue_interval_retry > self.max_requeue_interval {
             let text = format!(
                 "{} is longer than maxRequeueInterval ({}); shorten the one or raise the other",
                 duration::format(self.requeue_interval_retry),

@@ -35,17 +35,14 @@ pub(super) struct Section<'a> {
     asked: BTreeSet<&'static str>,
     /// The keys that were asked for, with their values in effect.
     in_effect: Map<String, Value>,
-    /// Number of findings when this object was begun.
-    started: usize,
     report: &'a mut ReadReport,
 }
 
 impl<'a> Section<'a> {
     /// The whole configuration.
     pub fn root(values: Option<&'a Map<String, Value>>, report: &'a mut ReadReport) -> Self {
-        let started = report.findings.0.len();
         let (path, pattern) = (String::new(), Some(String::new()));
-        Self { values, path, pattern, asked: BTreeSet::new(), in_effect: Map::new(), started, report }
+        Self { values, path, pattern, asked: BTreeSet::new(), in_effect: Map::new(), report }
     }
 
     /// `true` or `false`.
@@ -310,14 +307,19 @@ impl<'a> Section<'a> {
         self.present(key).is_some()
     }
 
-    /// Whether nothing was wrong with this object so far: only then comparing two of its values makes sense.
-    pub fn is_sound(&self) -> bool {
-        !self.report.findings.0[self.started..].iter().any(|finding| finding.severity == Severity::Error)
+    /// Whether nothing was wrong with these keys so far: only then comparing their values makes sense.
+    pub fn are_sound(&self, keys: &[&str]) -> bool {
+        let errors = self.report.findings.0.iter().filter(|finding| finding.severity == Severity::Error);
+        let paths: Vec<_> = keys.iter().map(|key| join(&self.path, key)).collect();
+        let is_about = |found: &str, path: &str| {
+            found.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        !errors.into_iter().any(|error| paths.iter().any(|path| is_about(&error.path, path)))
     }
 
     /// An error unless the first of two spans of time is shorter than the second; `hint` says what to do.
     pub fn check_shorter(&mut self, (key, one): (&str, Duration), (other, limit): (&str, Duration), hint: &str) {
-        if self.is_sound() && one >= limit {
+        if self.are_sound(&[key, other]) && one >= limit {
             let (one, limit) = (duration::format(one), duration::format(limit));
             self.error(key, format!("{one} is not shorter than {other} ({limit}); {hint}"));
         }
@@ -368,9 +370,8 @@ impl<'a> Section<'a> {
         report: &mut ReadReport,
         read: impl FnOnce(&mut Section<'_>) -> T,
     ) -> (T, Map<String, Value>) {
-        let started = report.findings.0.len();
         let in_effect = Map::new();
-        let mut section = Section { values, path, pattern, asked: BTreeSet::new(), in_effect, started, report };
+        let mut section = Section { values, path, pattern, asked: BTreeSet::new(), in_effect, report };
         let result = read(&mut section);
         let in_effect = mem::take(&mut section.in_effect);
         section.finish();
