@@ -134,7 +134,9 @@ pub fn plan(target: &Target, world: &PlannerInput<'_>) -> Result<SlotPlan, PlanE
 pub fn enlargeable<'a>(slots: &'a [Slot], group: &'a FlavorGroup) -> impl Iterator<Item = &'a HostName> {
     slots.iter().filter_map(|slot| {
         let flavor = group.flavor(&slot.flavor)?;
-        (!flavor.size().fits(slot.size)).then_some(slot.target_host.as_ref()).flatten()
+        let size = slot.size;
+        let is_small = size.memory < flavor.size().memory || size.cpu < flavor.part(size.memory).cpu;
+        is_small.then_some(slot.target_host.as_ref()).flatten()
     })
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::host::ConditionStatus;
 use crate::ids::{CommitmentUuid, DomainId, FlavorName, GroupName, HostName, ProjectId, SlotName, VmId, Zone};
-use crate::units::{Bytes, Resources};
+use crate::units::{Bytes, Cores, Resources};
 
 /// One Reservation of a commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,10 @@ const FINAL_REASONS: [&str; 3] = ["NoHostsFound", "NoHostsAvailable", "FlavorNot
 impl Slot {
     pub fn used(&self) -> Bytes {
         self.expected.values().map(|vm| vm.memory.at_least_zero()).sum()
+    }
+
+    pub fn used_cores(&self) -> Cores {
+        self.expected.values().map(|vm| vm.cpu.at_least_zero()).sum()
     }
 
     /// True when a host is wanted and reached.

@@ -290,6 +290,30 @@ fn cores_are_repaired_only_where_the_host_has_capacity() {
 }
 
 #[test]
+fn cores_that_were_raised_are_given_up_as_far_as_no_vm_uses_them() {
+    let raised = |host, vms: &[(&str, u64)]| slot(0, "amber_xl", (60, 500), host, vms);
+    assert_eq!(reported(60, &[raised("h1", &[])]), ("write #0 60/15".into(), 1), "needs no free capacity");
+    assert_eq!(reported(60, &[raised("-", &[])]), ("write #0 60/15".into(), 1));
+    let mut with_vm = raised("h1", &[("vm", 20)]);
+    with_vm.expected.get_mut("vm").unwrap().cpu = Cores::new(24);
+    assert_eq!(reported(60, &[with_vm]), ("write #0 60/24".into(), 1));
+}
+
+/// Without the capacity of its host a slot above its flavor would keep fewer cores than its memory needs.
+#[test]
+fn a_slot_that_was_raised_above_its_flavor_has_the_cores_that_its_memory_needs() {
+    let raised = slot(0, "amber_xl", (300, 15), "h1", &[]);
+    assert_eq!(enlargeable(std::slice::from_ref(&raised), &amber()).count(), 1);
+    let plan = planned(&target(gib(240)), std::slice::from_ref(&raised), &[("h1", (0, 45))]);
+    assert_eq!(story(&plan), "write #0 240/60");
+    assert_eq!(plan.update[0].enlarge_on, Some("h1".into()));
+    let plan = planned(&target(gib(240)), &[raised], &[("h1", (0, 44))]);
+    assert_eq!(plan.release[0].why, ReleaseReason::TooFewCores, "another host is needed");
+    let complete = slot(0, "amber_xl", (300, 75), "h1", &[]);
+    assert_eq!(enlargeable(&[complete], &amber()).count(), 0);
+}
+
+#[test]
 fn what_is_being_deleted_holds_nothing_but_its_number() {
     let going = Slot { terminating: true, ..xl(4, "h1", &[]) };
     assert_eq!(reported(60, &[going]), ("create #5 xl 60/15".into(), 1));
@@ -366,12 +390,14 @@ fn any_slots() -> impl Strategy<Value = Vec<Slot>> {
     })
 }
 
-/// The capacity that is left after the plan has enlarged slots.
+/// The capacity that is left after the plan has enlarged slots. Cores that it gives up are free only when they have been
+/// written.
 fn left<'h>(plan: &SlotPlan, slots: &[Slot], free_capacity: &[(&'h str, (u64, i64))]) -> Vec<(&'h str, (u64, i64))> {
     let more = |host: &str| {
         let enlarged =
             plan.update.iter().filter(|update| update.enlarge_on.as_ref().is_some_and(|on| on.as_str() == host));
-        enlarged.map(|update| update.size - slots.iter().find(|slot| slot.name == update.name).unwrap().size).sum()
+        let before = |name: &SlotName| slots.iter().find(|slot| slot.name == *name).unwrap().size;
+        enlarged.map(|update| (update.size - before(&update.name)).at_least_zero()).sum()
     };
     let rest = |(host, (memory, cpu)): &(&'h str, (u64, i64))| {
         let taken: Resources = more(host);

@@ -161,7 +161,14 @@ impl<'a> Naive<'a> {
         let free_capacity = &mut self.free_capacity;
         for kept in &mut self.stay {
             let Some(flavor) = &kept.flavor else { continue };
-            let repaired = kept.size.max(flavor.part(kept.size.memory));
+            let needed = flavor.part(kept.size.memory).cpu;
+            if kept.size.cpu > needed {
+                let used = kept.slot.expected.values().map(|vm| vm.cpu).sum();
+                let stays = if used > kept.size.cpu { kept.size.cpu } else { used };
+                kept.size.cpu = if stays > needed { stays } else { needed };
+                continue;
+            }
+            let repaired = Resources::new(kept.size.memory, needed);
             if repaired != kept.size && kept.enlarge(repaired, free_capacity) == Some(false) && kept.is_empty() {
                 full.push(kept.slot.name.to_string());
             }
