@@ -20,7 +20,7 @@ use crate::watches::waiting_for_cores;
 
 mod held;
 
-pub(crate) use held::{Held, held};
+pub(crate) use held::{Held, held, reported_time};
 
 /// Counts and gives out cores.
 pub struct CoresBook {
@@ -143,8 +143,7 @@ impl CoresBook {
         let served =
             |entry: &Entry<_>| served_instead(&self.commitments, &self.routes, &entry.key, &entry.object).is_none();
         let paused = |object| self.pauses.commitment(object).is_some();
-        let held =
-            entries.iter().filter_map(|entry| Some((entry, held(&entry.object, Some(now), paused(&entry.object))?)));
+        let held = entries.iter().filter_map(|entry| Some((entry, held(&entry.object, now, paused(&entry.object))?)));
         let here = held.filter(|(entry, held)| held.place == *place && served(entry));
         let mut shown: BTreeMap<_, _> = here.map(|(entry, held)| (entry.key.clone(), held.cores)).collect();
         let invalid =

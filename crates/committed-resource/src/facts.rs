@@ -165,9 +165,11 @@ impl CommitmentFacts {
             .filter(|_| self.verdict().is_some_and(|reported| reported.reason == Some(Reason::DuplicateUuid)))
     }
 
-    /// True when this generation was refused for good.
+    /// True when this generation was refused for good. A condition that the controller would not have written, because
+    /// the commitment may not be rejected, does not count.
     pub fn is_rejected(&self) -> bool {
-        self.verdict().is_some_and(|ready| ready.reason == Some(Reason::Rejected))
+        let reported = self.verdict().is_some_and(|ready| ready.reason == Some(Reason::Rejected));
+        reported && (self.may_reject() || self.spec.validate().is_err())
     }
 
     /// True when this generation was accepted.
@@ -180,8 +182,8 @@ impl CommitmentFacts {
         self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
-    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life. Where old
-    /// data repeats the state that a commitment had when its end came, it has expired.
+    /// The end that the condition reports. Where old data repeats the state that a commitment had when its end came, it
+    /// has expired.
     pub fn reported_end(&self) -> Option<State> {
         match self.verdict()?.reason? {
             Reason::Inactive(CommitmentState::Superseded) => Some(State::Superseded),
@@ -190,9 +192,21 @@ impl CommitmentFacts {
         }
     }
 
+    /// True if the condition reports an end that agrees with the end of the spec: a clock that was set back since then does
+    /// not bring the commitment to life.
+    pub fn has_reported_end(&self) -> bool {
+        let since = self.ready.as_ref().map(|ready| ready.since);
+        self.reported_end().is_some() && self.spec.end.is_some_and(|end| Some(end) <= since)
+    }
+
+    /// True if the accepted spec covers this spec, so that it is not new and does not grow.
+    pub fn was_accepted_with(&self, spec: &Spec) -> bool {
+        self.accepted.as_ref().is_some_and(|accepted| accepted.covers(spec))
+    }
+
     /// True if a failure may reject the commitment: not once the accepted spec covers the desired spec.
     pub fn may_reject(&self) -> bool {
-        self.spec.allow_rejection && !self.accepted.as_ref().is_some_and(|accepted| accepted.covers(&self.spec))
+        self.spec.allow_rejection && !self.was_accepted_with(&self.spec)
     }
 
     /// How long the condition has had its present reason, if that is `Reserving`.

@@ -1,7 +1,7 @@
 //! Plan and decide: which slots a commitment gets, and which hosts. `plan` is a function of facts; `decide` calls the
 //! scheduler once for the whole plan, and plans again if a slot cannot be restored on its host.
 
-use berth_core::commitment::{Phase, ResourceType};
+use berth_core::commitment::{Phase, ResourceType, State};
 use berth_core::slot::Slot;
 use berth_core::{HostName, SlotKey, planner};
 use berth_scheduler::{
@@ -67,9 +67,11 @@ pub fn plan(facts: &CommitmentFacts, limits: Limits, now: Timestamp) -> Commitme
     if let Some(why) = facts.may_be_duplicate() {
         return CommitmentPlan::idle(Verdict::Unreadable(why.clone().into()));
     }
-    match facts.reported_end().map_or_else(|| facts.spec.phase(now), Phase::Ended) {
+    match facts.spec.phase(now) {
+        Phase::Ended(state) => nothing(facts, Verdict::Over(facts.reported_end().unwrap_or(state))),
+        // Anyone may have written the condition: it releases nothing by itself.
+        _ if facts.has_reported_end() => CommitmentPlan::idle(Verdict::Over(State::Expired)),
         Phase::Planned => nothing(facts, Verdict::Planned),
-        Phase::Ended(state) => nothing(facts, Verdict::Over(state)),
         Phase::Wanted => wanted(facts, limits),
     }
 }

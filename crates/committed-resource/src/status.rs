@@ -65,7 +65,7 @@ pub fn report(
         }
         _ => None,
     };
-    let end = after.spec.end.filter(|_| !matches!(decided.plan.verdict, Verdict::Over(_) | Verdict::Deleting));
+    let end = after.spec.end.filter(|_| !matches!(decided.plan.verdict, Verdict::Deleting));
     let pause = decided.paced.and_then(|paced| paced.requeue_after);
     CommitmentReport {
         ready,

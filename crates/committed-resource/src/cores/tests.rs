@@ -192,11 +192,15 @@ fn what_is_paused_keeps_its_cores_over_its_end() {
 }
 
 #[test]
-fn what_was_reported_to_be_over_stays_so_when_the_clock_is_set_back() {
-    let mut other = accepted("a", Confirmed, "100");
-    other.spec.end_time = Some(Time(at(100)));
-    other.status.as_mut().unwrap().conditions = vec![ready_condition(Status::False, "expired", "", Some(1), at(0))];
-    assert_eq!(reported(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0, Reason::Accepted);
+fn a_condition_releases_no_cores() {
+    for (end, written) in [(None, 0), (Some(100), 0), (Some(100), 200)] {
+        let mut other = accepted("a", Confirmed, "100");
+        other.spec.end_time = end.map(|end| Time(at(end)));
+        other.status.as_mut().unwrap().conditions =
+            vec![ready_condition(Status::False, "expired", "", Some(1), at(written))];
+        let book = book(vec![other], vec![object("capacity", Some("100"))]);
+        assert_eq!(reported(&book, "100", true).0, Reason::Rejected, "{end:?} {written}");
+    }
 }
 
 #[test]

@@ -296,6 +296,7 @@ fn what_is_left_to_a_duplicate_in_another_cluster_is_released_only_by_a_deletion
     facts.spec.state = State::Expired;
     assert_eq!(names(&planned(&facts)), (1, 0, 0));
     facts.spec.state = State::Confirmed;
+    facts.spec.allow_rejection = true;
     facts.ready = Some(ready_condition(ConditionStatus::False, Reason::Rejected, "", 0));
     assert_eq!(names(&planned(&facts)), (1, 0, 0));
     facts.deleting = true;
@@ -326,16 +327,51 @@ fn what_is_over_or_planned_holds_nothing() {
     }
 }
 
+/// The end of the spec is ahead again, because the clock was set back since its condition was written.
+fn ended_before_the_clock_was_set_back(slots: Vec<Slot>) -> CommitmentFacts {
+    let expired = ready_condition(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", -100);
+    let mut facts = CommitmentFacts { ready: Some(expired), ..facts("60Gi", slots) };
+    facts.spec.end = Some(at(100));
+    facts
+}
+
 #[test]
 fn expiry_is_not_taken_back_by_a_clock() {
-    let expired = ready_condition(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", 0);
-    let facts = CommitmentFacts { ready: Some(expired), ..facts("60Gi", vec![]) };
+    let facts = ended_before_the_clock_was_set_back(vec![]);
     assert_eq!(planned(&facts).verdict, Verdict::Over(State::Expired));
     assert_eq!(
         planned(&CommitmentFacts { generation: 2, ..facts }).verdict,
         Verdict::Reserve,
         "a new spec counts as a new commitment"
     );
+}
+
+#[test]
+fn an_end_that_was_written_by_hand_is_not_believed() {
+    for reason in [Reason::Inactive(CommitmentState::Expired), Reason::Inactive(CommitmentState::Superseded)] {
+        let forged = || Some(ready_condition(ConditionStatus::False, reason, "", 0));
+        let slots = || vec![slot(0, 60, 15, Some("h"))];
+        let mut facts = CommitmentFacts { ready: forged(), ..facts("60Gi", slots()) };
+        for end in [None, Some(at(1))] {
+            facts.spec.end = end;
+            let plan = planned(&facts);
+            assert_eq!((plan.verdict.clone(), names(&plan).0), (Verdict::Reserve, 0), "{reason:?} {end:?}");
+        }
+    }
+    let plan = planned(&ended_before_the_clock_was_set_back(vec![slot(0, 60, 15, Some("h"))]));
+    assert_eq!((plan.verdict.clone(), plan.is_empty()), (Verdict::Over(State::Expired), true), "nor does it release");
+}
+
+#[test]
+fn a_rejection_that_was_written_by_hand_is_not_believed() {
+    let forged = || Some(ready_condition(ConditionStatus::False, Reason::Rejected, "", 0));
+    let mut facts = CommitmentFacts { ready: forged(), ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    assert_eq!(planned(&facts).verdict, Verdict::Reserve, "it may not be rejected");
+    facts.spec.allow_rejection = true;
+    facts.accepted = Some(spec("60Gi"));
+    assert_eq!(planned(&facts).verdict, Verdict::Reserve, "it was accepted");
+    facts.accepted = Some(spec("30Gi"));
+    assert_eq!(planned(&facts).verdict, Verdict::RolledBack);
 }
 
 #[test]
@@ -403,7 +439,8 @@ fn an_accepted_commitment_stays_accepted() {
 fn rejected_spec_leaves_what_was_accepted() {
     let rejected = Some(ready_condition(ConditionStatus::False, Reason::Rejected, "insufficient capacity", 0));
     let slots = vec![slot(0, 30, 10, Some("h")), slot(1, 60, 15, None)];
-    let facts = CommitmentFacts { ready: rejected, accepted: Some(spec("30Gi")), ..facts("90Gi", slots) };
+    let mut facts = CommitmentFacts { ready: rejected, accepted: Some(spec("30Gi")), ..facts("90Gi", slots) };
+    facts.spec.allow_rejection = true;
     let plan = planned(&facts);
     assert_eq!(plan.verdict, Verdict::RolledBack);
     assert_eq!(plan.slots.release[0].name.as_str(), "commitment-uuid-1-1");

@@ -11,7 +11,7 @@ use berth_crds::conditions::commitment::Reason;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, facts, labels};
 use kube::ResourceExt;
 
-use crate::cores::{Held, held};
+use crate::cores::{Held, held, reported_time};
 use crate::facts::ready;
 use crate::ledger::GroupAndZone;
 
@@ -59,7 +59,7 @@ fn waits(object: &CommittedResource) -> bool {
 fn counted(object: Option<&CommittedResource>) -> Option<Held> {
     let object =
         object.filter(|object| ready(object).is_none_or(|reported| reported.reason != Some(Reason::DuplicateUuid)))?;
-    held(object, None, labels::pause_annotation(object.annotations()).is_some())
+    held(object, reported_time(object), labels::pause_annotation(object.annotations()).is_some())
 }
 
 fn place(object: &FlavorGroupCapacity) -> GroupAndZone {

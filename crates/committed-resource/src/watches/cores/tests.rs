@@ -79,7 +79,11 @@ fn cores_that_become_free_enqueue_who_waits_for_them() {
         "the commitment has moved"
     );
     assert_eq!(change(|new| accepted(new).resource_type = ResourceType::Memory), enqueued);
-    assert_eq!(change(|new| say(new, "expired")), enqueued, "the commitment has ended");
+    let ended = |new: &mut CommittedResource| {
+        new.spec.end_time = Some(Time(Timestamp::UNIX_EPOCH));
+        say(new, "expired");
+    };
+    assert_eq!(change(ended), enqueued, "the commitment has ended");
     assert_eq!(change(|new| say(new, "DuplicateUUID")), enqueued, "another object is served");
 }
 
