@@ -50,7 +50,7 @@ impl Scene {
     /// The input of the planning step when the commitment wants this many slots.
     pub fn facts(&self, wanted: usize) -> CommitmentFacts {
         let home = ClusterName::home;
-        let site = Ok(Site { cluster: home(), hosts_unknown: None, host_unreadable: None });
+        let site = Ok(Site { cluster: home(), hosts_unknown: None, has_hosts: true, host_unreadable: None });
         let holding = Holding { slots: self.slots(), read: Ok(completeness_proof(&home())), shared: false };
         CommitmentFacts {
             name: berth_crds::names::commitment(UUID),

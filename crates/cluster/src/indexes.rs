@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use berth_crds::{
-    CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation, ResourceType,
+    CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation, ResourceType, labels,
 };
+use kube::ResourceExt;
 
 use crate::Index;
 
@@ -36,6 +37,9 @@ pub const RESERVATION_BY_FLIGHT: Index<Reservation> = Index { name: "flight", ke
 /// Hosts by the VMs that run on them: the ids in `status.instances`.
 pub const HYPERVISOR_BY_VM: Index<Hypervisor> = Index { name: "vm", keys: instances_of };
 
+/// Hosts by their zone label.
+pub const HYPERVISOR_BY_ZONE: Index<Hypervisor> = Index { name: "zone", keys: zone_of };
+
 pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] =
     &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT, COMMITMENT_BY_CORES];
 
@@ -44,7 +48,7 @@ pub const CAPACITY_INDEXES: &[Index<FlavorGroupCapacity>] = &[CAPACITY_BY_PLACE]
 pub const RESERVATION_INDEXES: &[Index<Reservation>] =
     &[RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM, RESERVATION_BY_HOST, RESERVATION_BY_FLIGHT];
 
-pub const HYPERVISOR_INDEXES: &[Index<Hypervisor>] = &[HYPERVISOR_BY_VM];
+pub const HYPERVISOR_INDEXES: &[Index<Hypervisor>] = &[HYPERVISOR_BY_VM, HYPERVISOR_BY_ZONE];
 
 /// The value of a flavor group in a zone.
 pub fn place(group: &str, zone: &str) -> String {
@@ -82,6 +86,10 @@ fn hosts_of(reservation: &Reservation) -> Vec<String> {
 fn instances_of(host: &Hypervisor) -> Vec<String> {
     let status = host.status.as_ref();
     status.map(|status| status.instances.iter().map(|vm| vm.id.clone()).collect()).unwrap_or_default()
+}
+
+fn zone_of(host: &Hypervisor) -> Vec<String> {
+    host.labels().get(labels::ZONE).cloned().into_iter().collect()
 }
 
 #[cfg(test)]

@@ -147,6 +147,15 @@ impl<K: Kind> Store<K> {
         all.filter(|entry| index.values(&entry.object).contains(value)).collect()
     }
 
+    /// How many readable objects of `cluster` have this value, counted up to `most`.
+    pub fn count(&self, index: &Index<K>, value: &str, cluster: &ClusterName, most: usize) -> usize {
+        let counted = self.shared.data.read().indexes.count(index, value, cluster, most);
+        counted.unwrap_or_else(|| {
+            let all = self.select(index, value).into_iter();
+            all.filter(|entry| entry.key.cluster == *cluster).take(most).count()
+        })
+    }
+
     pub fn len(&self) -> usize {
         self.shared.data.read().clusters.values().map(|member| member.entries.all().count()).sum()
     }

@@ -85,6 +85,8 @@ pub struct Site {
     pub cluster: ClusterName,
     /// Why its hosts are not followed, if so: then no slot is placed.
     pub hosts_unknown: Option<Partial>,
+    /// It has a host, whatever its state. Without one the zone is probably a typo.
+    pub has_hosts: bool,
     /// A Hypervisor that cannot be read, and why: then a lack of free capacity proves nothing.
     pub host_unreadable: Option<UnreadableHost>,
 }

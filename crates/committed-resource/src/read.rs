@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
+use berth_cluster::indexes::{HYPERVISOR_BY_ZONE, RESERVATION_BY_COMMITMENT};
 use berth_cluster::{
     CompletenessProof, Entry, FlavorGroupsCache, InvalidEntry, ObjectKey, Partial, Pauses, RouteError, Routes, Store,
 };
@@ -132,6 +132,7 @@ impl<S: Scheduler> Reader<'_, S> {
         let hosts = self.routes.target::<Hypervisor>(Some(zone.as_str()))?;
         Ok(Site {
             cluster: slots,
+            has_hosts: self.hypervisors.count(&HYPERVISOR_BY_ZONE, zone.as_str(), &hosts, 1) > 0,
             hosts_unknown: self.hypervisors.require_synced(&hosts).err(),
             host_unreadable: self.host_unreadable(&hosts),
         })

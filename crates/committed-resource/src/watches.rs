@@ -1,10 +1,11 @@
 //! Mapping functions: which commitments a change concerns.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 mod cores;
 
-use berth_cluster::indexes::COMMITMENT_BY_UUID;
+use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_ZONE};
 use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, labels};
@@ -36,6 +37,8 @@ pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
     let store = stores.commitments.clone();
     watches.changes(stores.reservations, move |change| map_reservation(change, &store));
     watches.resynced(stores.reservations, all_of(stores.commitments));
+    let (hosts, store) = (stores.hypervisors.clone(), stores.commitments.clone());
+    watches.changes(stores.hypervisors, move |change| map_hypervisor(change, &hosts, &store));
     watches.resynced(stores.hypervisors, all_of(stores.commitments));
     let store = stores.commitments.clone();
     watches.changes(stores.knowledges, move |_| list_commitments(&store));
@@ -76,6 +79,23 @@ fn map_reservation(change: &Change<Reservation>, commitments: &Store<CommittedRe
     let data = slots.filter_map(|object| object.spec.committed_resource_reservation.as_ref());
     let uuids: BTreeSet<_> = data.filter_map(|data| data.commitment_uuid.as_deref()).collect();
     uuids.into_iter().flat_map(|uuid| with_uuid(uuid, commitments)).collect()
+}
+
+/// The first host of a zone concerns the commitments of the zone: without one their slots in other zones stay.
+fn map_hypervisor(
+    change: &Change<Hypervisor>,
+    hypervisors: &Store<Hypervisor>,
+    commitments: &Store<CommittedResource>,
+) -> BTreeSet<ObjectKey> {
+    let zone = |host: &Option<Arc<Hypervisor>>| host.as_ref()?.labels().get(labels::ZONE).cloned();
+    let Some(zone) = zone(&change.new).filter(|new| zone(&change.old).as_ref() != Some(new)) else {
+        return BTreeSet::new();
+    };
+    if hypervisors.count(&HYPERVISOR_BY_ZONE, &zone, &change.key.cluster, 2) > 1 {
+        return BTreeSet::new();
+    }
+    let here = commitments.all().into_iter().filter(|entry| entry.object.spec.availability_zone == zone);
+    here.map(|entry| entry.key).collect()
 }
 
 /// Another pipeline may find hosts for commitments that wait, or can be used again at last.

@@ -113,6 +113,9 @@ pub enum PlanError {
         "flavor group {0} has no flavors: add flavors with the extra spec quota:hw_version={0}, or choose another spec.flavorGroupName"
     )]
     GroupWithoutFlavors(GroupName),
+    /// The planner knows no hosts: whoever does refuses plans that need one.
+    #[error("no host is in zone {0}: correct spec.availabilityZone, or label hosts with it")]
+    ZoneWithoutHosts(Zone),
     #[error("commitment would create {count} new reservation slots, exceeds limit of {limit}")]
     SlotLimit { count: u64, limit: u64 },
 }

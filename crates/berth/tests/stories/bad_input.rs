@@ -89,6 +89,12 @@ async fn a_zone_without_hosts() {
     world.respec("zone-1", json!({ "allowRejection": false })).await;
     world.create(&host("node1", 1)).await;
     world.accepted("zone-1").await;
+    // A typo in the zone of an accepted commitment costs it nothing.
+    world.respec("zone-1", json!({ "availabilityZone": "eu-tset-1a" })).await;
+    world.reported("zone-1", "Reserving", "no host is in zone eu-tset-1a").await;
+    assert_eq!(world.rest().await.hosts_of("zone-1"), ["node1"]);
+    world.respec("zone-1", json!({ "availabilityZone": "eu-test-1a" })).await;
+    world.accepted("zone-1").await;
     world.end().await;
 }
 

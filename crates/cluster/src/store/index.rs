@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_core::ClusterName;
+
 use super::change::Change;
 use crate::ObjectKey;
 
@@ -40,6 +42,13 @@ impl<K> Indexes<K> {
                 keys.entry(value.clone()).or_default().insert(change.key.clone());
             }
         }
+    }
+
+    /// How many keys of `cluster` have `value`, at most `most`; `None` if the store does not keep this index.
+    pub fn count(&self, index: &Index<K>, value: &str, cluster: &ClusterName, most: usize) -> Option<usize> {
+        let at = self.declared.iter().position(|declared| declared.name == index.name)?;
+        let keys = self.keys[at].get(value).into_iter().flatten();
+        Some(keys.filter(|key| key.cluster == *cluster).take(most).count())
     }
 
     /// The keys with `value`, ascending; `None` if the store does not keep this index.

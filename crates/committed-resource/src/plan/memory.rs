@@ -3,7 +3,7 @@
 use berth_cluster::{CompletenessProof, RouteError};
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
-use berth_core::planner::{self, PlanError, PlannerInput, SlotPlan, Target};
+use berth_core::planner::{self, PlanError, PlannerInput, ReleaseReason, SlotPlan, Target};
 use berth_core::slot::Slot;
 use berth_crds::Reservation;
 
@@ -32,11 +32,16 @@ pub(super) fn memory(facts: &CommitmentFacts, max_new_slots: Option<u64>) -> Com
         Err(PlanFailure::Blocked(why)) => CommitmentPlan::idle(Verdict::Blocked(why)),
         Err(PlanFailure::Refused(error)) => CommitmentPlan::idle(Verdict::Refused {
             text: error.to_string(),
-            retry: !facts.may_reject(),
+            retry: !facts.may_reject() || may_have_hosts(&error, facts),
             limit: matches!(error, PlanError::SlotLimit { .. })
                 .then(|| (facts.spec.group.clone(), facts.spec.zone.clone())),
         }),
     }
+}
+
+/// A host that cannot be read may be in the zone.
+fn may_have_hosts(error: &PlanError, facts: &CommitmentFacts) -> bool {
+    matches!(error, PlanError::ZoneWithoutHosts(_)) && facts.host_unreadable().is_some()
 }
 
 /// Keeps the accepted spec in force. Without an accepted spec of memory there are no slots to keep; if the accepted
@@ -100,7 +105,8 @@ enum PlanFailure {
     Refused(PlanError),
 }
 
-/// Invalid flavor groups stop only plans that need one: a commitment that is complete or shrinks does not.
+/// Invalid flavor groups stop only plans that need one: a commitment that is complete or shrinks does not. Slots are not
+/// given up for others in a zone without hosts.
 fn slots(
     facts: &CommitmentFacts,
     spec: &Spec,
@@ -123,12 +129,19 @@ fn slots(
     };
     match (planner::plan(&target, &world), unreadable, &place.site.hosts_unknown) {
         (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(PlanFailure::Blocked(why.clone().into())),
+        (Ok(slots), _, _) if exchanges_slots(&slots) && !place.site.has_hosts => {
+            Err(PlanFailure::Refused(PlanError::ZoneWithoutHosts(spec.zone.clone())))
+        }
         (Ok(slots), _, _) => Ok((target, slots)),
         (Err(PlanError::GroupNotFound { .. } | PlanError::GroupWithoutFlavors(_)), Some(why), _) => {
             Err(PlanFailure::Blocked(why.clone().into()))
         }
         (Err(error), _, _) => Err(PlanFailure::Refused(error)),
     }
+}
+
+fn exchanges_slots(slots: &SlotPlan) -> bool {
+    !slots.create.is_empty() && slots.release.iter().any(|release| release.why == ReleaseReason::OtherIdentity)
 }
 
 fn needs_hosts(slots: &SlotPlan) -> bool {

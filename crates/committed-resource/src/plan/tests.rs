@@ -13,6 +13,7 @@ use berth_scheduler::{FilterName, HostVerdict, Placed, Request, Shortage};
 use parking_lot::Mutex;
 
 use super::*;
+use crate::block_reason::UnreadableHost;
 use crate::facts::{Holding, NameLookup, Ready, Served, Site};
 
 pub(crate) fn now() -> Timestamp {
@@ -57,7 +58,7 @@ fn away(cluster: &str, slots: Vec<Slot>) -> (ClusterName, Holding) {
 }
 
 pub(crate) fn site(cluster: &str) -> Site {
-    Site { cluster: cluster.into(), hosts_unknown: None, host_unreadable: None }
+    Site { cluster: cluster.into(), hosts_unknown: None, has_hosts: true, host_unreadable: None }
 }
 
 pub(crate) fn partial(why: &str) -> Partial {
@@ -422,6 +423,31 @@ fn hosts_that_are_not_synced_hinder_only_what_needs_one() {
     };
     assert_eq!(planned(&with("60Gi")).verdict, Verdict::Reserve);
     assert!(matches!(planned(&with("90Gi")).verdict, Verdict::Blocked(_)));
+}
+
+/// A typo in the zone of a commitment must not cost it its slots.
+#[test]
+fn a_zone_without_hosts_releases_nothing() {
+    let held = || vec![slot(0, 60, 15, Some("h"))];
+    let nowhere = || Ok(Site { has_hosts: false, ..site("home") });
+    let mut moved = CommitmentFacts { accepted: Some(spec("60Gi")), site: nowhere(), ..facts("60Gi", held()) };
+    moved.spec.zone = "az-typo".into();
+    let text = "no host is in zone az-typo: correct spec.availabilityZone, or label hosts with it";
+    let refused = |retry| Verdict::Refused { text: text.to_owned(), retry, limit: None };
+    let plan = planned(&moved);
+    assert_eq!((plan.verdict.clone(), plan.is_empty()), (refused(true), true));
+    moved.spec.allow_rejection = true;
+    assert_eq!(planned(&moved).verdict, refused(false));
+    let host_unreadable = Some(UnreadableHost { name: "node-7".to_owned(), error: "x".to_owned() });
+    moved.site = Ok(Site { host_unreadable, has_hosts: false, ..site("home") });
+    assert_eq!(planned(&moved).verdict, refused(true), "it may be in that zone");
+    for (amount, planned_slots) in [("60Gi", (0, 0, 0)), ("40Gi", (0, 1, 0)), ("0", (1, 0, 0))] {
+        let complete = CommitmentFacts { site: nowhere(), ..facts(amount, held()) };
+        let plan = planned(&complete);
+        assert_eq!((plan.verdict.clone(), names(&plan)), (Verdict::Reserve, planned_slots), "{amount}");
+    }
+    let new = CommitmentFacts { site: nowhere(), ..facts("60Gi", vec![]) };
+    assert_eq!(names(&planned(&new)), (0, 0, 1), "it holds nothing that it could lose");
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn pipeline(version: u32, generation: i64) -> Pipeline {
 struct WatchScenario {
     commitments: Store<CommittedResource>,
     reservations: Store<Reservation>,
+    hypervisors: Store<Hypervisor>,
     knowledges: Store<Knowledge>,
     pipelines: Store<Pipeline>,
     requests: Requests<ObjectKey>,
@@ -37,6 +38,7 @@ fn scene() -> WatchScenario {
     let scene = WatchScenario {
         commitments: filled(COMMITMENT_INDEXES, &home(), [at_version(1, commitment("u", "480Gi"))]),
         reservations: filled(RESERVATION_INDEXES, &home(), []),
+        hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
         knowledges: filled(&[], &home(), []),
         pipelines: filled(&[], &home(), []),
         requests: opened(),
@@ -44,7 +46,7 @@ fn scene() -> WatchScenario {
     let stores = Watched {
         commitments: &scene.commitments,
         reservations: &scene.reservations,
-        hypervisors: &filled(HYPERVISOR_INDEXES, &home(), []),
+        hypervisors: &scene.hypervisors,
         knowledges: &scene.knowledges,
         capacities: &filled(CAPACITY_INDEXES, &home(), []),
         pipelines: &scene.pipelines,
@@ -64,6 +66,24 @@ fn a_slot_requests_its_commitment() {
     let scene = scene();
     applied(&scene.reservations, &home(), slot(2, None));
     assert_eq!(scene.requested(), ["commitment-u"]);
+}
+
+#[test]
+fn the_first_host_of_a_zone_requests_its_commitments_and_others_do_not() {
+    let (scene, none) = (scene(), [""; 0]);
+    let host = |version, name: &str, zone: &str| {
+        let mut host = at_version(version, testing::hypervisor(name, "960Gi", "60"));
+        host.metadata.labels = Some([(labels::ZONE.to_owned(), zone.to_owned())].into());
+        host
+    };
+    applied(&scene.hypervisors, &home(), host(3, "h1", "elsewhere"));
+    assert_eq!(scene.requested(), none, "another zone");
+    applied(&scene.hypervisors, &home(), host(4, "h1", testing::ZONE));
+    assert_eq!(scene.requested(), ["commitment-u"], "it is labelled with the zone");
+    applied(&scene.hypervisors, &home(), host(5, "h1", testing::ZONE));
+    assert_eq!(scene.requested(), none, "it was there before");
+    applied(&scene.hypervisors, &home(), host(6, "h2", testing::ZONE));
+    assert_eq!(scene.requested(), none, "the zone had a host");
 }
 
 #[test]

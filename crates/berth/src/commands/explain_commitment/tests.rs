@@ -198,8 +198,13 @@ async fn what_is_wanted_changes() {
     changes(accepted(1).await, wants(may.clone()), "retried, because as much was accepted before").await;
     changes(waiting().await, wants(may), "No capacity  it is rejected").await;
     let zone = json!({ "availabilityZone": OTHER_ZONE });
-    changes(accepted(1).await, wants(zone), "its project, flavor group or zone is no longer that of the commitment")
-        .await;
+    let moves = |scene: &Scene| {
+        scene.home.create(&seeds::in_zone(seeds::host("elsewhere", 1), OTHER_ZONE)).unwrap();
+        scene.edit(&json!({ "spec": zone }));
+    };
+    changes(accepted(1).await, moves, "its project, flavor group or zone is no longer that of the commitment").await;
+    let typo = json!({ "availabilityZone": "eu-tset-1a" });
+    changes(accepted(1).await, wants(typo), "It cannot have slots as it is: no host is in zone eu-tset-1a").await;
     changes(accepted(1).await, wants(json!({ "state": "planned" })), "It starts later").await;
     let replaced = "It was replaced by other commitments; its remaining slot is released.";
     changes(accepted(1).await, wants(json!({ "state": "superseded" })), replaced).await;
