@@ -2,6 +2,7 @@
 //! order, and ends within a bounded time. Whatever cannot work is reported in one line each before anything is written.
 
 mod apis;
+mod flavor_groups;
 mod home;
 mod leading;
 mod parts;
@@ -181,6 +182,9 @@ impl Process<'_> {
         synced.ready();
         let showing = home::watch(self.memory.stores.clone(), synced, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the home cluster", showing);
+        let (groups, component) = (self.memory.flavor_groups.clone(), ready.component("flavor groups"));
+        let showing = flavor_groups::show(groups, component, self.parts.stop.clone());
+        self.parts.spawn_endless("the state of the flavor groups", showing);
         let apis = apis.listen().await?;
         let address = apis.base_url(self.arguments.clusters.kubeconfig.as_deref()).await;
         let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
@@ -287,6 +291,9 @@ impl Process<'_> {
         let watched = watchdog::Watched::new(stores, self.configuration);
         let watch = watchdog::watch_invariants(watched, invariants, self.parts.stop.clone());
         manager.add_source("the invariant watchdog", Scope::Leader, watch);
+        let (groups, events) = (self.memory.flavor_groups.clone(), environment.events.clone());
+        let publishing = flavor_groups::publish(groups, events, self.parts.stop.clone());
+        manager.add_source("the events about flavor groups", Scope::Leader, publishing);
         Controllers::new(&self.memory, environment).add_to(&mut manager, &self.memory.queues);
         self.spawn_all(manager.leader_work(&self.parts.stop));
         info!("controllers started");

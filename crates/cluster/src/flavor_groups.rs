@@ -7,13 +7,14 @@ use std::time::Duration;
 use berth_core::ClusterName;
 use berth_core::flavor::{FlavorError, FlavorGroups, Parsed};
 use berth_crds::{Knowledge, names};
+use kube::Resource;
 use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::{Classified, Completeness, ErrorClass, InvalidEntry, ObjectKey, Store};
+use crate::{Classified, Completeness, ErrorClass, Event, Events, InvalidEntry, ObjectKey, Store};
 
 /// Why the flavor groups cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -24,6 +25,9 @@ pub enum FlavorGroupsError {
     /// Its condition is that it is not ready.
     #[error("flavor groups knowledge is not ready")]
     NotReady,
+    /// It has no flavor group, or none that is valid.
+    #[error("flavor groups knowledge is not ready: it has no flavor group")]
+    NoGroups,
     /// Its content is invalid.
     #[error(transparent)]
     Unreadable(#[from] FlavorError),
@@ -80,14 +84,30 @@ impl FlavorGroupsCache {
     /// The flavor groups that count, or why there are none.
     pub fn get(&self) -> Result<KnownFlavorGroups, FlavorGroupsError> {
         let mut state = self.state.lock();
-        let error = self.newest(&mut state).err();
+        let outdated = self.outdated(&mut state);
+        match (&state.groups, outdated) {
+            (Some(groups), outdated) => Ok(KnownFlavorGroups { groups: groups.clone(), outdated }),
+            (None, outdated) => Err(outdated.map_or(FlavorGroupsError::NotReady, |outdated| outdated.error)),
+        }
+    }
+
+    /// What is wrong with the newest version, and since when; none while its groups count.
+    pub fn problem(&self) -> Option<Outdated> {
+        let mut state = self.state.lock();
+        self.outdated(&mut state)
+    }
+
+    fn outdated(&self, state: &mut State) -> Option<Outdated> {
+        let error = self.newest(state).err();
         let since = error.as_ref().map(|_| *state.outdated_since.get_or_insert_with(Instant::now));
         state.outdated_since = since;
-        let outdated = error.clone().zip(since).map(|(error, since)| Outdated { error, age: since.elapsed() });
-        match (&state.groups, error) {
-            (Some(groups), _) => Ok(KnownFlavorGroups { groups: groups.clone(), outdated }),
-            (None, Some(error)) => Err(error),
-            (None, None) => Err(FlavorGroupsError::NotReady),
+        error.zip(since).map(|(error, since)| Outdated { error, age: since.elapsed() })
+    }
+
+    /// Publishes an event on the Knowledge object, if there is one.
+    pub fn publish(&self, events: &Events, event: Event) {
+        if let Some(object) = self.store.get(&self.key) {
+            events.publish(&self.key.cluster, &object.object_ref(&()), event);
         }
     }
 
@@ -101,7 +121,8 @@ impl FlavorGroupsCache {
         match &state.read {
             Some((read, outcome)) if *read == version => outcome.clone(),
             _ => {
-                let outcome = content(&knowledge).map(|parsed| state.groups = Some(accepted(parsed)));
+                let outcome = content(&knowledge).map(log_skipped).and_then(filled);
+                let outcome = outcome.map(|groups| state.groups = Some(Arc::new(groups)));
                 if let Err(error) = &outcome {
                     warn!(object = %self.key, error = %error, "flavor groups cannot be decoded; keeping the last valid ones");
                 }
@@ -133,11 +154,16 @@ fn content(knowledge: &Knowledge) -> Result<Parsed, FlavorGroupsError> {
     Ok(FlavorGroups::parse(raw)?)
 }
 
-fn accepted(parsed: Parsed) -> Arc<FlavorGroups> {
+fn log_skipped(parsed: Parsed) -> FlavorGroups {
     for reason in &parsed.skipped {
         warn!(reason, "flavor group ignored");
     }
-    Arc::new(parsed.groups)
+    parsed.groups
+}
+
+/// An extractor that found nothing has failed: no commitment may be rejected because of that.
+fn filled(groups: FlavorGroups) -> Result<FlavorGroups, FlavorGroupsError> {
+    if groups.is_empty() { Err(FlavorGroupsError::NoGroups) } else { Ok(groups) }
 }
 
 #[cfg(test)]
@@ -223,11 +249,15 @@ mod tests {
         );
         apply(&store, knowledge(1, "False", &groups("a")));
         assert_eq!(error(&cache), "flavor groups knowledge is not ready");
-        apply(&store, knowledge(2, "True", &json!([1])));
+        apply(&store, knowledge(4, "True", &json!({ "features": [] })));
+        assert_eq!(error(&cache), "flavor groups knowledge is not ready: it has no flavor group");
+        apply(&store, knowledge(5, "True", &json!({ "features": [{ "name": "a", "ramCoreRatio": 4096 }] })));
+        assert_eq!(error(&cache), "flavor groups knowledge is not ready: it has no flavor group", "none is valid");
+        apply(&store, knowledge(6, "True", &json!([1])));
         assert!(error(&cache).starts_with("failed to unbox flavor group features: "), "{}", error(&cache));
         apply(
             &store,
-            json!({ "metadata": { "name": "flavor-groups", "uid": "u", "resourceVersion": "3" }, "spec": 1 }),
+            json!({ "metadata": { "name": "flavor-groups", "uid": "u", "resourceVersion": "7" }, "spec": 1 }),
         );
         assert!(error(&cache).starts_with("failed to get flavor groups knowledge: "), "{}", error(&cache));
     }

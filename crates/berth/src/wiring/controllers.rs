@@ -51,7 +51,7 @@ pub struct Controllers {
 
 impl Controllers {
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
-        let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
+        let flavor_groups = memory.flavor_groups.clone();
         let disruption_limit = disruption_limit(memory, environment);
         let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), disruption_limit.clone()));
         Self {

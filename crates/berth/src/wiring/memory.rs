@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{Kind, Routes, Store, StoreSet as _, Stores};
+use berth_cluster::{FlavorGroupsCache, Kind, Routes, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
@@ -34,6 +34,7 @@ pub struct Memory {
     pub scheduler: Arc<BuiltIn>,
     pub queues: Queues,
     pub pipelines: PipelineLoader,
+    pub flavor_groups: FlavorGroupsCache,
     started_at: Instant,
 }
 
@@ -44,7 +45,8 @@ impl Memory {
         let queues = Queues::closed();
         let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
-        let memory = Self { stores, scheduler, queues, pipelines, started_at: Instant::now() };
+        let flavor_groups = FlavorGroupsCache::new(stores.knowledges.clone());
+        let memory = Self { stores, scheduler, queues, pipelines, flavor_groups, started_at: Instant::now() };
         feed_view(&memory.stores, &memory.scheduler, routes);
         memory
     }

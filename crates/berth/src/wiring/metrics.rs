@@ -54,6 +54,14 @@ const DISPLACED: Metric = Metric {
     help: "How often a host replaced one of the same name in another cluster.",
 };
 
+const FLAVOR_GROUPS_AGE: Metric = Metric {
+    name: "berth_flavor_groups_age_seconds",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "How long the flavor groups could not be taken from their Knowledge object; 0 while they are up to date. New \
+           and growing commitments wait.",
+};
+
 /// The metrics of all parts of the operator.
 pub struct OperatorMetrics {
     pub cluster: ClusterMetrics,
@@ -72,11 +80,14 @@ pub struct OperatorMetrics {
 impl OperatorMetrics {
     /// Registers everything; once per process.
     pub fn register(metrics: &Metrics, memory: &Memory) -> Result<Self, MetricsError> {
-        let Memory { stores, scheduler, pipelines, .. } = memory;
+        let Memory { stores, scheduler, pipelines, flavor_groups, .. } = memory;
         let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
         metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
         scheduler_metrics(metrics, scheduler)?;
         pipelines.register(metrics)?;
+        let shared = flavor_groups.clone();
+        let age = move || shared.problem().map_or(0.0, |problem| problem.age.as_secs_f64());
+        metrics.computed(&FLAVOR_GROUPS_AGE, move || vec![(vec![], age())])?;
         orphans::register(metrics, stores.commitments.clone(), stores.reservations.clone())?;
         Ok(Self {
             cluster: ClusterMetrics::register(metrics)?,

@@ -105,14 +105,29 @@ async fn flavor_groups_that_cannot_be_read() {
     world.create(&non_rejectable("before-1", 1)).await;
     world.accepted("before-1").await;
     world.publish_flavor_groups(json!({ "features": "none" })).await;
-    // The last valid flavor groups stay in effect.
-    others_are_served(&world).await;
     let mut unknown = rejectable("unknown-1", 1);
     "mem_v9".clone_into(&mut unknown.spec.flavor_group_name);
     world.create(&unknown).await;
     // Outdated data does not prove that a group does not exist.
-    world.reported("unknown-1", "Reserving", "flavor knowledge not ready: failed to unbox flavor group features").await;
+    let outdated = "flavor knowledge not ready: failed to unbox flavor group features";
+    world.reported("unknown-1", "Reserving", outdated).await;
+    // The last valid flavor groups stay in effect for what exists, and nothing grows by them.
+    world.create(&rejectable("new-1", 1)).await;
+    world.reported("new-1", "Reserving", outdated).await;
+    world.delete::<Reservation>(&slot_name("before-1", 0)).await;
+    world.accepted("before-1").await;
+    world.event_says("FlavorGroupsOutdated", "failed to unbox flavor group features").await;
+    let (_, ready) = world.operator().probe("/readyz").await.unwrap();
+    assert!(ready.contains("flavor groups: new and growing commitments wait: failed to unbox"), "{ready}");
+    assert!(!world.operator().metrics().await.contains("berth_flavor_groups_age_seconds 0\n"));
     the_log_is_small(&world);
+
+    // An extractor that found nothing proves nothing, either.
+    world.publish_flavor_groups(json!({ "features": [] })).await;
+    let empty = "flavor knowledge not ready: flavor groups knowledge is not ready: it has no flavor group";
+    world.reported("new-1", "Reserving", empty).await;
+    world.reported("unknown-1", "Reserving", empty).await;
+    world.publish_flavor_groups(json!({ "features": "none" })).await;
 
     // A new process has no last valid flavor groups: existing slots stay, and new commitments wait.
     world.stop().await;
@@ -127,10 +142,11 @@ async fn flavor_groups_that_cannot_be_read() {
     world.create(&rejectable("missing-1", 1)).await;
     world.reported("missing-1", "Reserving", missing).await;
     world.publish_usual_flavor_groups().await;
-    for uuid in ["after-1", "missing-1", "before-1"] {
+    for uuid in ["new-1", "after-1", "missing-1", "before-1"] {
         world.accepted(uuid).await;
     }
     world.reported("unknown-1", "Rejected", "flavor group not found: mem_v9").await;
+    world.until_metric("berth_flavor_groups_age_seconds", &[], 0).await;
     world.end().await;
 }
 

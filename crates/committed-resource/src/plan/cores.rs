@@ -30,6 +30,9 @@ fn decide_cores(facts: &CommitmentFacts) -> Verdict {
         return Verdict::Covered;
     }
     let place = GroupAndZone::of(&facts.spec);
+    if let Some(why) = &facts.outdated {
+        return Verdict::Blocked(why.clone().into());
+    }
     match &facts.capacity {
         Capacity::Unknown(why) => Verdict::Blocked(why.clone()),
         Capacity::NoObject => plan_without_object(facts, &place),
@@ -54,7 +57,7 @@ fn holds(facts: &CommitmentFacts, wanted: &Spec) -> bool {
 
 /// It waits, unless the number of cores will never be known, because there is no such group.
 fn plan_without_object(facts: &CommitmentFacts, place: &GroupAndZone) -> Verdict {
-    if let (Ok(groups), None) = (&facts.groups, &facts.outdated)
+    if let Ok(groups) = &facts.groups
         && groups.get(&place.group).is_none()
     {
         let text = planner::group_not_found(&place.group, groups).to_string();

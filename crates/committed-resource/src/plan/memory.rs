@@ -106,7 +106,8 @@ enum PlanFailure {
 }
 
 /// Invalid flavor groups stop only plans that need one: a commitment that is complete or shrinks does not. Slots are not
-/// given up for others in a zone without hosts.
+/// given up for others in a zone without hosts. With outdated flavor groups, what was accepted before is kept complete,
+/// and nothing grows.
 fn slots(
     facts: &CommitmentFacts,
     spec: &Spec,
@@ -129,6 +130,9 @@ fn slots(
     };
     match (planner::plan(&target, &world), unreadable, &place.site.hosts_unknown) {
         (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(PlanFailure::Blocked(why.clone().into())),
+        (Ok(slots), Some(why), _) if needs_hosts(&slots) && !facts.was_accepted_with(spec) => {
+            Err(PlanFailure::Blocked(why.clone().into()))
+        }
         (Ok(slots), _, _) if exchanges_slots(&slots) && !place.site.has_hosts => {
             Err(PlanFailure::Refused(PlanError::ZoneWithoutHosts(spec.zone.clone())))
         }

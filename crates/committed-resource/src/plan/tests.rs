@@ -416,6 +416,21 @@ fn unreadable_flavor_groups_hinder_only_what_needs_one() {
 }
 
 #[test]
+fn outdated_flavor_groups_keep_what_exists_and_nothing_grows() {
+    let with = |amount: &str, accepted: Option<&str>| CommitmentFacts {
+        outdated: Some(no_groups()),
+        accepted: accepted.map(spec),
+        ..facts(amount, vec![slot(0, 60, 15, Some("h"))])
+    };
+    let blocked = Verdict::Blocked(no_groups().into());
+    assert_eq!(planned(&with("90Gi", None)).verdict, blocked, "it is new");
+    assert_eq!(planned(&with("90Gi", Some("60Gi"))).verdict, blocked, "it grows");
+    assert_eq!(names(&planned(&with("90Gi", Some("90Gi")))), (0, 0, 1), "it has lost a slot");
+    assert_eq!(names(&planned(&with("40Gi", Some("90Gi")))), (0, 1, 0));
+    assert_eq!(planned(&with("60Gi", None)).verdict, Verdict::Reserve, "it is complete");
+}
+
+#[test]
 fn hosts_that_are_not_synced_hinder_only_what_needs_one() {
     let with = |amount: &str| CommitmentFacts {
         site: Ok(Site { hosts_unknown: Some(partial("")), ..site("home") }),
