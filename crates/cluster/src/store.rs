@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use berth_core::ClusterName;
+use berth_crds::labels;
 use kube::Resource;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
@@ -38,6 +39,13 @@ pub struct InvalidEntry {
     pub error: Arc<str>,
     /// Its newest state as the API server sent it.
     pub raw: Arc<Value>,
+}
+
+impl InvalidEntry {
+    /// Whether it may be a host of `zone`: by its label, or because it has none.
+    pub fn may_be_in_zone(&self, zone: &str) -> bool {
+        self.raw["metadata"]["labels"][labels::ZONE].as_str().is_none_or(|label| label == zone)
+    }
 }
 
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
@@ -185,7 +193,7 @@ impl<K: Kind> Store<K> {
     }
 
     /// Registers a listener for the moments in which the store begins to follow a cluster, for the first time or again
-    /// ([`Store::synced_time`]); for the watches of controllers.
+    /// ([`Store::synced_time`]), or can read all of its objects again; for the watches of controllers.
     pub(crate) fn on_resynced(&self, listener: impl Fn(&ClusterName) + Send + Sync + 'static) {
         self.shared.listeners.lock().resynced.push(Box::new(listener));
     }
@@ -368,9 +376,16 @@ impl<K: Kind> Store<K> {
         self.shared.data.read().clusters.get(cluster).is_some_and(|member| member.why_unfollowed(asked).is_none())
     }
 
+    fn is_complete(&self, cluster: &ClusterName) -> bool {
+        let asked = self.asked();
+        let complete =
+            |member: &Member<K>| member.why_unfollowed(asked).is_none() && member.entries.invalid().next().is_none();
+        self.shared.data.read().clusters.get(cluster).is_some_and(complete)
+    }
+
     fn change(&self, cluster: &ClusterName, f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>) {
         let listeners = self.shared.listeners.lock();
-        let before = self.is_synced(cluster);
+        let (before, was_complete) = (self.is_synced(cluster), self.is_complete(cluster));
         let changes = self.shared.data.write().change(cluster, f);
         for change in &changes {
             listeners.state.iter().chain(&listeners.requests).for_each(|listener| listener(change));
@@ -381,7 +396,7 @@ impl<K: Kind> Store<K> {
         {
             member.synced_time.is(after);
         }
-        if !before && after {
+        if (!before && after) || (!was_complete && self.is_complete(cluster)) {
             listeners.resynced.iter().for_each(|listener| listener(cluster));
         }
         self.shared.moved.send_modify(|moved| *moved += 1);

@@ -87,7 +87,7 @@ pub struct Site {
     pub hosts_unknown: Option<Partial>,
     /// It has a host, whatever its state. Without one the zone is probably a typo.
     pub has_hosts: bool,
-    /// A Hypervisor that cannot be read, and why: then a lack of free capacity proves nothing.
+    /// A Hypervisor that may be in the zone and cannot be read, and why: then a lack of free capacity proves nothing.
     pub host_unreadable: Option<UnreadableHost>,
 }
 
@@ -129,7 +129,7 @@ impl CommitmentFacts {
         held.filter(|(cluster, _)| !self.forgotten.contains(*cluster))
     }
 
-    /// A Hypervisor of the wanted zone's cluster that cannot be read.
+    /// A Hypervisor that cannot be read and may be in the wanted zone.
     pub fn host_unreadable(&self) -> Option<&UnreadableHost> {
         self.site.as_ref().ok()?.host_unreadable.as_ref()
     }

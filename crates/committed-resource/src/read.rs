@@ -134,13 +134,14 @@ impl<S: Scheduler> Reader<'_, S> {
             cluster: slots,
             has_hosts: self.hypervisors.count(&HYPERVISOR_BY_ZONE, zone.as_str(), &hosts, 1) > 0,
             hosts_unknown: self.hypervisors.require_synced(&hosts).err(),
-            host_unreadable: self.host_unreadable(&hosts),
+            host_unreadable: self.host_unreadable(&hosts, zone),
         })
     }
 
-    fn host_unreadable(&self, cluster: &ClusterName) -> Option<UnreadableHost> {
+    fn host_unreadable(&self, cluster: &ClusterName, zone: &Zone) -> Option<UnreadableHost> {
         let invalid = self.hypervisors.invalid_entries();
-        let one = invalid.iter().find(|one| one.key.cluster == *cluster)?;
+        let concerns = |one: &&InvalidEntry| one.key.cluster == *cluster && one.may_be_in_zone(zone.as_str());
+        let one = invalid.iter().find(concerns)?;
         Some(UnreadableHost { name: one.key.name.to_string(), error: one.error.to_string() })
     }
 

@@ -26,7 +26,7 @@ pub struct ReservationFacts {
     pub former_is_good: bool,
     /// The hosts of the zone's cluster are followed: without that no host can be chosen.
     pub hosts_are_synced: bool,
-    /// All of them can be read as well: without that no VM is given up because it is not listed.
+    /// All that may be in the zone can be read as well: without that no VM is given up because it is not listed.
     pub hosts_are_complete: bool,
 }
 
@@ -57,7 +57,7 @@ pub enum HostFact {
     Exists,
     /// It is absent from a complete read, and has been for this long, as far as this process knows and could read.
     Missing(Duration, CompletenessProof<Hypervisor>),
-    /// The hosts of the zone's cluster cannot be read completely: nothing follows from its absence.
+    /// The hosts of the zone cannot be read completely: nothing follows from its absence.
     Unreadable,
 }
 

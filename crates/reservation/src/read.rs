@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM};
-use berth_cluster::{CompleteStore, Entry, ObjectKey};
+use berth_cluster::{CompleteStore, Entry, ObjectKey, Partial};
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, HostName, SlotKey, VmId};
 use berth_crds::{Hypervisor, Reservation, facts, labels};
@@ -22,13 +22,13 @@ impl<S: Scheduler> ReservationController<S> {
         let slot = facts::slot(object);
         let hosts = self.context.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
         let synced = |cluster: &ClusterName| self.context.hypervisors.require_synced(cluster).is_ok();
-        let complete = hosts.as_ref().and_then(|cluster| self.context.hypervisors.require_complete(cluster).ok());
+        let complete = hosts.as_ref().and_then(|cluster| self.complete_hosts(cluster, &slot, None).ok());
         ReservationFacts {
             paused: self.context.pauses.slot(object),
             confirmed: confirmed(object),
             vms: self.vms(key, object, &slot, complete.as_ref()),
             hosts_are_complete: complete.is_some(),
-            host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
+            host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host, &slot)),
             verdict: self.context.scheduler.verdict(&SlotKey::from(key)),
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
             hosts_are_synced: hosts.as_ref().is_some_and(synced),
@@ -42,16 +42,28 @@ impl<S: Scheduler> ReservationController<S> {
         host.is_some_and(|host| host.labels().get(labels::ZONE).is_some_and(|zone| *zone == *slot.zone.as_str()))
     }
 
-    /// A host whose object is invalid exists; only a complete read of the cluster of the zone proves its absence. The
+    /// A complete read of the hosts of the slot's zone, and of `host`, wherever that is.
+    fn complete_hosts(
+        &self,
+        cluster: &ClusterName,
+        slot: &Slot,
+        host: Option<&HostName>,
+    ) -> Result<CompleteStore<'_, Hypervisor>, Partial> {
+        self.context.hypervisors.require_complete_for(cluster, |one| {
+            one.may_be_in_zone(slot.zone.as_str()) || host.is_some_and(|host| *one.key.name == *host.as_str())
+        })
+    }
+
+    /// A host whose object is invalid exists; only a complete read of the hosts of the zone proves its absence. The
     /// capacity view knows the problems of hosts in other clusters.
-    pub(crate) fn host(&self, hosts: Option<&ClusterName>, host: &HostName) -> HostFact {
+    pub(crate) fn host(&self, hosts: Option<&ClusterName>, host: &HostName, slot: &Slot) -> HostFact {
         let store = &self.context.hypervisors;
         let exists = |cluster: ClusterName| store.get(&ObjectKey::new(cluster, host.as_str())).is_some();
         if store.clusters().into_iter().any(exists) {
             self.missing.forget(host);
             return HostFact::Exists;
         }
-        match hosts.map(|cluster| store.require_complete(cluster)) {
+        match hosts.map(|cluster| self.complete_hosts(cluster, slot, Some(host))) {
             Some(Ok(complete)) => {
                 let missing = self.missing.note(host, complete.synced_time());
                 // It may have appeared in between, and the run for another slot may have seen it before this absence

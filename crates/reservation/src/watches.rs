@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM};
+use berth_cluster::indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM};
 use berth_cluster::{Change, Index, ObjectKey, Store, Watches, disruption_limited_slots};
 use berth_crds::{
     CommittedResource, CommittedResourceSpec, Hypervisor, Knowledge, Pipeline, Reservation, ReservationType, labels,
@@ -24,8 +24,8 @@ pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
     watches.changes(stores.commitments, move |change| map_commitment(change, &store));
     let store = stores.reservations.clone();
     watches.changes(stores.hypervisors, move |change| map_hypervisor(change, &store));
-    let store = stores.reservations.clone();
-    watches.resynced(stores.hypervisors, move |_| unplaced(&store));
+    let (store, hosts) = (stores.reservations.clone(), stores.hypervisors.clone());
+    watches.resynced(stores.hypervisors, move |_| waiting_for_hosts(&store, &hosts));
     let store = stores.reservations.clone();
     watches.changes(stores.knowledges, move |_| map_flavor_groups(&store));
     let store = stores.reservations.clone();
@@ -82,8 +82,21 @@ fn map_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>
     keys
 }
 
-/// The slots without a host: new flavor groups concern them, because theirs may have been unknown, and hosts that are
-/// followed again.
+/// The slots that wait until the hosts are known: those without a host, those whose host is not there, and those with a
+/// VM that their host does not list.
+fn waiting_for_hosts(reservations: &Store<Reservation>, hypervisors: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+    let is_known = |object: &Reservation| {
+        let Some(host) = object.spec.target_host.as_deref() else { return false };
+        let data = object.spec.committed_resource_reservation.as_ref();
+        let mut expected = data.into_iter().flat_map(|data| data.allocations.keys());
+        let lists = |vm: &String| hypervisors.select(&HYPERVISOR_BY_VM, vm).iter().any(|on| *on.key.name == *host);
+        !hypervisors.holders(&host.into()).is_empty() && expected.all(lists)
+    };
+    let slots = reservations.all().into_iter().filter(|entry| is_slot(&entry.object));
+    slots.filter(|entry| !is_known(&entry.object)).map(|entry| entry.key).collect()
+}
+
+/// The slots without a host: new flavor groups concern them, because theirs may have been unknown.
 fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let unplaced = |object: &Reservation| is_slot(object) && object.spec.target_host.is_none();
     reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()

@@ -5,10 +5,10 @@ mod support;
 
 use std::time::Duration;
 
-use berth_cluster::testing::failing;
+use berth_cluster::testing::{applied_raw, failing};
 use berth_cluster::{Action, Classified, ErrorClass};
 use berth_core::ClusterName;
-use berth_crds::{Hypervisor, Knowledge, Reservation, names};
+use berth_crds::{Hypervisor, Knowledge, Reservation, labels, names, testing};
 use berth_scheduler::Pipelines;
 use berth_testkit::{Fault, Verb, path_of, seeds};
 use serde_json::json;
@@ -50,6 +50,25 @@ async fn a_new_generation_of_the_commitment_is_echoed_without_touching_the_condi
     let outcome = process.slot(0).status.unwrap().committed_resource_reservation.unwrap();
     assert_eq!((outcome.observed_parent_generation, process.ready(0)), (Some(2), before));
     process.rests().await;
+}
+
+/// The absence of a host is known although hosts of other zones cannot be read.
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_host_keeps_only_slots_of_its_zone_on_a_host_that_is_gone() {
+    for (zone, keeps) in [(Some(seeds::OTHER_ZONE), false), (Some(testing::ZONE), true), (None, true)] {
+        let process = in_force().await;
+        let labels = zone.map(|zone| json!({ (labels::ZONE): zone }));
+        let unreadable =
+            json!({ "metadata": { "name": "node7", "resourceVersion": "1", "labels": labels }, "spec": 1 });
+        process.world.server.delete::<Hypervisor>("node1").unwrap();
+        process.world.deliver().unwrap();
+        applied_raw(&process.world.stores.hypervisors, &ClusterName::home(), unreadable).unwrap();
+        for pause in [Duration::ZERO, GRACE] {
+            tokio::time::sleep(pause).await;
+            process.reconcile(0).await.unwrap();
+        }
+        assert_eq!(process.hosts(0) == on("node1"), keeps, "{zone:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,8 +32,8 @@ impl<K: Key> Watches<K> {
         });
     }
 
-    /// When a cluster is synced, for the first time or again, the keys that `map` returns are requested: nothing else
-    /// requests keys that waited for the sync.
+    /// When a cluster is synced, for the first time or again, or all of its objects can be read again, the keys that
+    /// `map` returns are requested: nothing else requests keys that waited for that.
     pub fn resynced<O: Kind, I: IntoIterator<Item = K>>(
         &mut self,
         store: &Store<O>,

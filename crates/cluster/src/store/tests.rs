@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 
 use super::*;
-use crate::testing::{Thing, applied, deleted, failing, filled, thing};
+use crate::testing::{Thing, applied, applied_raw, deleted, failing, filled, thing};
 
 const BY_HOST: Index<Thing> = Index { name: "host", keys: |thing| thing.spec.host.clone().into_iter().collect() };
 const BY_SIZE: Index<Thing> = Index { name: "size", keys: |thing| vec![thing.spec.size.to_string()] };
@@ -199,5 +199,12 @@ fn listeners_hear_when_the_store_follows_a_cluster_again() {
     failing(&store, &home(), None);
     applied(&store, &home(), on("a", 2, "h1"));
     assert_eq!(heard.load(Ordering::Relaxed), 1);
+    let invalid = |name: &str| json!({ "metadata": { "name": name, "resourceVersion": "3" }, "spec": 1 });
+    applied_raw(&store, &home(), invalid("x")).unwrap();
+    applied_raw(&store, &home(), invalid("y")).unwrap();
+    applied(&store, &home(), on("x", 4, "h1"));
+    assert_eq!(heard.load(Ordering::Relaxed), 1, "one object cannot be read yet");
+    applied(&store, &home(), on("y", 4, "h1"));
+    assert_eq!(heard.load(Ordering::Relaxed), 2, "all objects can be read again");
     assert!(store.require_synced(&"away".into()).is_err(), "no watch feeds it");
 }

@@ -1,8 +1,9 @@
 use berth_cluster::Requests;
-use berth_cluster::indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES};
-use berth_cluster::testing::{applied, failing, filled};
+use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
+use berth_cluster::testing::{applied, applied_raw, failing, filled};
 use berth_crds::{names, testing};
 use berth_telemetry::config::Pause;
+use serde_json::json;
 
 use super::*;
 use crate::plan::tests::FreeSlots;
@@ -15,6 +16,10 @@ fn remote() -> ClusterName {
 
 /// What a commitment at home knows of a slot of its UUID in the remote.
 fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
+    known(commitments, &Store::new(&[])).holdings[&remote()].clone()
+}
+
+fn known(commitments: &Store<CommittedResource>, hypervisors: &Store<Hypervisor>) -> CommitmentFacts {
     applied(commitments, &ClusterName::home(), testing::commitment(UUID, "480Gi"));
     let reservations = filled(RESERVATION_INDEXES, &remote(), [testing::slot(UUID, 0)]);
     let pauses = Pauses::new(Pause::default(), commitments.clone(), reservations.clone());
@@ -22,7 +27,7 @@ fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
         commitments,
         reservations: &reservations,
         pauses: &pauses,
-        hypervisors: &Store::new(&[]),
+        hypervisors,
         flavor_groups: &FlavorGroupsCache::new(Store::new(&[])),
         scheduler: &FreeSlots::of(0),
         routes: &Routes::home_only(),
@@ -35,7 +40,21 @@ fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
         ),
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));
-    reader.facts(&key, &commitments.get(&key).unwrap()).holdings[&remote()].clone()
+    reader.facts(&key, &commitments.get(&key).unwrap())
+}
+
+/// The hosts of the zone may lack one that would have had capacity.
+#[test]
+fn a_host_that_cannot_be_read_concerns_the_zone_of_its_label_and_every_zone_without_one() {
+    for (zone, concerned) in [(Some("elsewhere"), false), (Some(testing::ZONE), true), (None, true)] {
+        let hypervisors = filled(HYPERVISOR_INDEXES, &ClusterName::home(), []);
+        let labels = zone.map(|zone| json!({ (labels::ZONE): zone }));
+        let unreadable =
+            json!({ "metadata": { "name": "node7", "resourceVersion": "1", "labels": labels }, "spec": 1 });
+        applied_raw(&hypervisors, &ClusterName::home(), unreadable).unwrap();
+        let facts = known(&filled(COMMITMENT_INDEXES, &ClusterName::home(), []), &hypervisors);
+        assert_eq!(facts.host_unreadable().is_some(), concerned, "{zone:?}");
+    }
 }
 
 #[test]

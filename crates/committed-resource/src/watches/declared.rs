@@ -2,9 +2,10 @@
 
 use berth_cluster::Requests;
 use berth_cluster::indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
-use berth_cluster::testing::{applied, deleted, filled, opened, take_smallest, watches};
+use berth_cluster::testing::{applied, applied_raw, deleted, filled, opened, take_smallest, watches};
 use berth_core::ClusterName;
 use berth_crds::testing::{self, at_version, commitment, flavor_groups};
+use serde_json::json;
 
 use super::*;
 
@@ -84,6 +85,16 @@ fn the_first_host_of_a_zone_requests_its_commitments_and_others_do_not() {
     assert_eq!(scene.requested(), none, "it was there before");
     applied(&scene.hypervisors, &home(), host(6, "h2", testing::ZONE));
     assert_eq!(scene.requested(), none, "the zone had a host");
+}
+
+#[test]
+fn hosts_that_can_all_be_read_again_request_every_commitment() {
+    let scene = scene();
+    let unreadable = json!({ "metadata": { "name": "h1", "resourceVersion": "3" }, "spec": 1 });
+    applied_raw(&scene.hypervisors, &home(), unreadable).unwrap();
+    assert_eq!(scene.requested(), [""; 0]);
+    deleted(&scene.hypervisors, &home(), at_version(4, testing::hypervisor("h1", "960Gi", "60")));
+    assert_eq!(scene.requested(), ["commitment-u"]);
 }
 
 #[test]

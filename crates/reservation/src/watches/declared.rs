@@ -2,9 +2,10 @@
 
 use berth_cluster::Requests;
 use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
-use berth_cluster::testing::{applied, deleted, filled, opened, take_smallest, watches};
+use berth_cluster::testing::{applied, applied_raw, deleted, filled, opened, take_smallest, watches};
 use berth_core::ClusterName;
 use berth_crds::testing::{self, at_version, flavor_groups, hypervisor};
+use serde_json::json;
 
 use super::*;
 
@@ -79,6 +80,19 @@ fn a_host_that_is_created_requests_the_slots_that_name_it_and_another_capacity_d
     assert_eq!(scene.requested(), SLOT);
     applied(&scene.hypervisors, &home(), host(4, "9Gi"));
     assert_eq!(scene.requested(), NONE, "its capacity alone concerns the view only");
+}
+
+#[test]
+fn hosts_that_can_all_be_read_again_request_the_slots_that_waited_for_that() {
+    let unreadable = || json!({ "metadata": { "name": "x", "resourceVersion": "3" }, "spec": 1 });
+    for (on, requested) in [(None, &SLOT[..]), (Some("gone"), &SLOT[..]), (Some("h"), &NONE[..])] {
+        let scene = scene(on);
+        applied(&scene.hypervisors, &home(), host(2, "8Gi"));
+        applied_raw(&scene.hypervisors, &home(), unreadable()).unwrap();
+        scene.requested();
+        deleted(&scene.hypervisors, &home(), at_version(4, hypervisor("x", "8Gi", "30")));
+        assert_eq!(scene.requested(), requested, "{on:?}");
+    }
 }
 
 #[test]
