@@ -2,6 +2,7 @@
 //! a reconciliation; nothing is written.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::ObjectKey;
 use berth_crds::CommittedResource;
@@ -48,7 +49,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
         self.context.scheduler.applied(&decided.assumed);
         let now = self.context.clock.now();
         let report = report(&facts, &decided, self.context.settings.delays, now);
-        let reported = |ready| Some(status(&object, ready, now)) == object.status;
+        // Another detail alone is no other condition.
+        let reported = |ready| Some(status(&object, ready, Duration::MAX, now)) == object.status;
         Some(CommitmentDryRun {
             refused: decided.is_refused(&facts),
             is_change: report.ready.as_ref().is_some_and(|ready| !reported(ready)),

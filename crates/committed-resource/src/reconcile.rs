@@ -30,7 +30,7 @@ use crate::object::Origin;
 use crate::pace::CreatePace;
 use crate::plan::{CommitmentDecision, Limits, Placing, Verdict, decide};
 use crate::read::Reader;
-use crate::status::{CommitmentReady, Delays, report, status};
+use crate::status::{CommitmentReady, Delays, report, status, time_until_refresh};
 use crate::watches::{self, Watched};
 
 /// A commitment with more new slots gets its condition before they are created, not after.
@@ -305,9 +305,11 @@ impl<S: Scheduler> CommittedResourceController<S> {
         after: &CommitmentFacts,
         decided: &CommitmentDecision,
     ) -> Result<Action, Error> {
-        let report = report(after, decided, self.context.settings.delays, self.context.clock.now());
+        let (delays, now) = (self.context.settings.delays, self.context.clock.now());
+        let report = report(after, decided, delays, now);
         self.write(key, object, report.ready.as_ref(), after, &decided.plan.verdict).await?;
-        Ok(Action::from_delay(report.requeue_after))
+        let refresh = report.ready.as_ref().and_then(|ready| time_until_refresh(object, ready, delays.retry, now));
+        Ok(Action::from_delay(report.requeue_after.or(refresh.filter(|left| !left.is_zero()))))
     }
 
     async fn write(
@@ -320,7 +322,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
     ) -> Result<(), Error> {
         let mut new = old.clone();
         let now = self.context.clock.now();
-        new.status = ready.map(|ready| status(old, ready, now)).or(new.status);
+        let refresh = self.context.settings.delays.retry;
+        new.status = ready.map(|ready| status(old, ready, refresh, now)).or(new.status);
         set_extra_conditions(&mut new, facts, verdict, now);
         if let Written::Changed(written) = self.context.commitments.patch_status(key, old, &new).await? {
             self.publish_events(key, old, &written, ready);

@@ -41,7 +41,7 @@ pub struct CommitmentReady {
     pub reason: Reason,
     /// A difference in the message is a reason to write.
     pub message: Message,
-    /// Continues the message after a colon; alone no reason to write.
+    /// Continues the message after a colon; refreshed at most every `requeueIntervalRetry`.
     pub detail: Option<String>,
 }
 
@@ -248,15 +248,21 @@ impl CommitmentReady {
     }
 }
 
-/// The desired status of the object. It equals the old one if there is no change to report: times, the summary and
-/// details of a message are no reason to write.
-pub fn status(object: &CommittedResource, ready: &CommitmentReady, now: Timestamp) -> CommittedResourceStatus {
+/// The desired status of the object. It equals the old one if there is no change to report: times and the summary are no
+/// reason to write, and another detail of a message only after `refresh`.
+pub fn status(
+    object: &CommittedResource,
+    ready: &CommitmentReady,
+    refresh: Duration,
+    now: Timestamp,
+) -> CommittedResourceStatus {
     let mut status = object.status.clone().unwrap_or_default();
     let generation = object.metadata.generation.unwrap_or_default();
     let accepted = status.accepted_spec.as_ref().map(facts::spec_of);
     let accepts = ready.ready && accepted != Some(facts::spec(object));
     let reported = conditions::ready(&status.conditions).is_some_and(|c| ready.equals(c, generation));
-    if reported && !accepts {
+    let outdated = time_until_refresh(object, ready, refresh, now) == Some(Duration::ZERO);
+    if reported && !outdated && !accepts {
         return status;
     }
     if ready.ready {
@@ -267,6 +273,24 @@ pub fn status(object: &CommittedResource, ready: &CommitmentReady, now: Timestam
     status.last_reconcile_at = Some(conditions::whole_seconds(now));
     status.status_summary = Some(summary(object, &status, ready, now));
     status
+}
+
+/// When the text of the condition may be refreshed, if nothing but its detail differs: `refresh` after the last write.
+pub(crate) fn time_until_refresh(
+    object: &CommittedResource,
+    ready: &CommitmentReady,
+    refresh: Duration,
+    now: Timestamp,
+) -> Option<Duration> {
+    let status = object.status.as_ref()?;
+    let condition = conditions::ready(&status.conditions)?;
+    let same = ready.equals(condition, object.metadata.generation.unwrap_or_default());
+    if !same || condition.message == conditions::truncated(&ready.text()) {
+        return None;
+    }
+    let written = status.last_reconcile_at.as_ref().unwrap_or(&condition.last_transition_time).0;
+    let passed: Duration = now.duration_since(written).try_into().unwrap_or_default();
+    Some(refresh.saturating_sub(passed))
 }
 
 /// The first successful plan after a failure resets the back-off.

@@ -13,6 +13,8 @@ use crate::plan::tests::{FreeSlots, decided, facts, no_groups, now, partial, rea
 
 const DELAYS: Delays = Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) };
 
+const REFRESH: Duration = DELAYS.retry;
+
 fn reported(after: &CommitmentFacts, decided: &CommitmentDecision) -> CommitmentReport {
     report(after, decided, DELAYS, now())
 }
@@ -84,7 +86,7 @@ fn new_generation_is_reported_again() {
     let old = object(&json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Planned",
         "message": "commitment is not yet active", "observedGeneration": 1,
         "lastTransitionTime": "2026-03-01T00:00:00Z"}]}));
-    let condition = status(&old, &ready, now()).conditions.remove(0);
+    let condition = status(&old, &ready, REFRESH, now()).conditions.remove(0);
     assert_eq!(condition.observed_generation, Some(2));
     assert!(condition.last_transition_time.0 < now(), "same reason: the time of the transition is kept");
 }
@@ -208,44 +210,40 @@ fn what_is_over_stays_over_while_its_slots_cannot_be_read() {
 fn acceptance_takes_a_copy_of_the_spec() {
     let ready = CommitmentReady { ready: true, ..CommitmentReady::no(Reason::Accepted, Message::Reserved) };
     let object = object(&json!({}));
-    let first = status(&object, &ready, now());
+    let first = status(&object, &ready, REFRESH, now());
     assert_eq!(first.accepted_spec.as_ref(), Some(&object.spec));
     assert_eq!(first.status_summary.as_deref(), Some("Accepted · 0 VMs · no expiry"));
     assert_eq!(first.conditions[0].observed_generation, Some(2));
     let requeue_after = CommittedResource { status: Some(first.clone()), ..object };
     let later = at(60);
-    assert_eq!(status(&requeue_after, &ready, later), first, "accepted again writes nothing");
+    assert_eq!(status(&requeue_after, &ready, REFRESH, later), first, "accepted again writes nothing");
 }
 
 #[test]
-fn a_detail_alone_is_no_reason_to_write() {
-    let insufficient = Message::InsufficientCapacity { placed: 1, wanted: 2 };
-    let old = object(&json!({}));
-    let first = status(
-        &old,
-        &CommitmentReady::no(Reason::Reserving, insufficient.clone())
-            .detailed(Some("24 hosts; capacity 24".to_owned())),
-        now(),
-    );
-    let old = CommittedResource { status: Some(first.clone()), ..old };
-    assert_eq!(
-        status(
-            &old,
-            &CommitmentReady::no(Reason::Reserving, insufficient.clone())
-                .detailed(Some("24 hosts; capacity 23".to_owned())),
-            now()
-        ),
-        first
-    );
-    let other = Message::InsufficientCapacity { placed: 0, wanted: 2 };
-    assert_ne!(status(&old, &CommitmentReady::no(Reason::Reserving, other), now()), first);
+fn a_detail_alone_is_refreshed_at_most_every_retry_interval() {
+    let insufficient = |placed, counts: &str| {
+        let message = Message::InsufficientCapacity { placed, wanted: 2 };
+        CommitmentReady::no(Reason::Reserving, message).detailed(Some(counts.to_owned()))
+    };
+    let first = status(&object(&json!({})), &insufficient(1, "24 hosts; capacity 24"), REFRESH, at(0));
+    let old = CommittedResource { status: Some(first.clone()), ..object(&json!({})) };
+    let other = insufficient(1, "24 hosts; capacity 23");
+    assert_eq!(status(&old, &other, REFRESH, at(29)), first);
+    assert_eq!(time_until_refresh(&old, &other, REFRESH, at(29)), Some(Duration::from_secs(1)));
+    let refreshed = status(&old, &other, REFRESH, at(30));
+    assert!(refreshed.conditions[0].message.ends_with("capacity 23"), "{refreshed:?}");
+    assert_eq!(refreshed.conditions[0].last_transition_time, first.conditions[0].last_transition_time);
+    let old = CommittedResource { status: Some(refreshed.clone()), ..old };
+    assert_eq!(status(&old, &other, REFRESH, at(90)), refreshed, "the same detail is no reason to write");
+    assert_eq!(time_until_refresh(&old, &other, REFRESH, at(40)), None);
+    assert_ne!(status(&old, &insufficient(0, "24 hosts; capacity 23"), REFRESH, at(31)), refreshed);
 }
 
 #[test]
 fn transition_time_moves_with_the_reason_and_with_recovery() {
     let since = |status: &CommittedResourceStatus| status.conditions[0].last_transition_time.0;
     let step = |old: CommittedResourceStatus, ready: &CommitmentReady, seconds| {
-        status(&CommittedResource { status: Some(old), ..object(&json!({})) }, ready, at(seconds))
+        status(&CommittedResource { status: Some(old), ..object(&json!({})) }, ready, REFRESH, at(seconds))
     };
     let failing = step(CommittedResourceStatus::default(), &reserving("one"), 0);
     let other_text = step(failing.clone(), &reserving("two"), 10);
@@ -263,7 +261,7 @@ fn old_duplicate_conditions_become_one() {
         "lastTransitionTime": "2026-03-01T00:00:00Z"})
     };
     let old = object(&json!({"conditions": [condition("Reserving"), condition("Planned")]}));
-    let new = status(&old, &CommitmentReady::no(Reason::Rejected, "no"), now());
+    let new = status(&old, &CommitmentReady::no(Reason::Rejected, "no"), REFRESH, now());
     assert_eq!(new.conditions.len(), 1);
 }
 
