@@ -74,6 +74,7 @@ impl Scene {
             groups: Ok(self.groups.clone()),
             outdated: None,
             free_capacity: BTreeMap::new(),
+            disruption_limited: None,
             shortage: None,
             capacity: Capacity::NoObject,
         }

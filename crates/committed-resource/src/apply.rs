@@ -147,7 +147,7 @@ fn object_key(plan: &CommitmentPlan, name: &SlotName) -> ObjectKey {
 
 /// Runs all, several at once, to the end, so that no write is left half known; then the first error in the order of the
 /// plan counts, so that the same trouble always reads the same.
-async fn run_all(steps: Vec<BoxFuture<'_, Result<(), Error>>>) -> Result<(), Error> {
+pub(crate) async fn run_all(steps: Vec<BoxFuture<'_, Result<(), Error>>>) -> Result<(), Error> {
     let results: Vec<_> = stream::iter(steps).buffered(CONCURRENT_WRITES).collect().await;
     results.into_iter().collect()
 }

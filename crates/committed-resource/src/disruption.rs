@@ -3,34 +3,71 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Disruption, DisruptionLimit, ObjectKey, Requester};
+use berth_cluster::{Disruption, DisruptionLimit, ObjectKey, Requester, Writer, write_disruption_limited};
 use berth_core::planner::ReleaseReason;
-use berth_crds::CommittedResource;
 use berth_crds::conditions::safety::SLOTS_OF_WRONG_SHAPE;
+use berth_crds::{CommittedResource, Reservation};
+use futures::FutureExt as _;
+use jiff::Timestamp;
 
+use crate::apply::run_all;
+use crate::error::Error;
 use crate::facts::CommitmentFacts;
 use crate::plan::{CommitmentDecision, CommitmentPlan, Verdict};
 
-/// Asks for the plan; gives it back, or nothing to do. The assume entries are those of the plan in either case, for the
-/// caller to end.
+/// Asks for the plan; gives it back, or nothing to do and the slots that it would have disturbed. The assume entries are
+/// those of the plan in either case, for the caller to end.
 pub(crate) fn unless_stopped(
     key: &ObjectKey,
     facts: &CommitmentFacts,
     decided: CommitmentDecision,
     disruption_limit: &DisruptionLimit,
-) -> CommitmentDecision {
+) -> (CommitmentDecision, BTreeSet<ObjectKey>) {
     let requester = Requester::of::<CommittedResource>(key);
     let Some(disruption) = disruption(facts, &decided.plan) else {
         disruption_limit.release(&requester);
-        return decided;
+        return (decided, BTreeSet::new());
     };
     match disruption_limit.ask(&requester, &disruption, []) {
-        Ok(()) => decided,
-        Err(stopped) => CommitmentDecision {
-            assumed: decided.assumed,
-            ..CommitmentDecision::idle(Verdict::DisruptionLimited(stopped))
-        },
+        Ok(()) => (decided, BTreeSet::new()),
+        Err(stopped) => {
+            let idle = CommitmentDecision::idle(Verdict::DisruptionLimited(stopped));
+            (CommitmentDecision { assumed: decided.assumed, ..idle }, disruption.slots.into_iter().collect())
+        }
     }
+}
+
+/// Reports on the slots of a commitment whether its plan was stopped because of them. Returns whether there was anything
+/// to compare.
+pub(crate) async fn mark_slots(
+    reservations: &Writer<Reservation>,
+    facts: &CommitmentFacts,
+    verdict: &Verdict,
+    stopped_slots: &BTreeSet<ObjectKey>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    if matches!(verdict, Verdict::Paused(_)) || (stopped_slots.is_empty() && facts.disruption_limited.is_none()) {
+        return Ok(false);
+    }
+    let stopped = if let Verdict::DisruptionLimited(stopped) = verdict { Some(stopped) } else { None };
+    let write = |key: ObjectKey| {
+        let stopped = stopped.filter(|_| stopped_slots.contains(&key));
+        async move {
+            let Some(object) = reservations.store().get(&key) else { return Ok(()) };
+            write_disruption_limited(reservations, &key, object, &[SLOTS_OF_WRONG_SHAPE], stopped, now).await?;
+            Ok(())
+        }
+        .boxed()
+    };
+    run_all(own_slots(facts).into_iter().map(write).collect()).await.map(|()| true)
+}
+
+fn own_slots(facts: &CommitmentFacts) -> Vec<ObjectKey> {
+    let own = facts.holdings.iter().filter(|(cluster, holding)| **cluster == facts.cluster || !holding.shared);
+    let keys = own.flat_map(|(cluster, holding)| {
+        holding.slots.iter().map(|slot| ObjectKey::new(cluster.clone(), slot.name.as_str()))
+    });
+    keys.collect()
 }
 
 /// Whether the release follows from something else than the spec of the commitment: its amount, group, zone and

@@ -45,7 +45,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         };
         // The window is empty here: only the operator knows the disruptions of others, besides the condition of the
         // object.
-        let decided = unless_stopped(key, &facts, decided, &self.context.disruption_limit);
+        let (decided, _) = unless_stopped(key, &facts, decided, &self.context.disruption_limit);
         self.context.scheduler.applied(&decided.assumed);
         let now = self.context.clock.now();
         let report = report(&facts, &decided, self.context.settings.delays, now);

@@ -13,7 +13,7 @@ use berth_core::planner::Target;
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, Cores, HostName, Resources, SlotName};
 use berth_crds::conditions::commitment::Reason;
-use berth_crds::{CommitmentState, CommittedResource, Reservation, conditions};
+use berth_crds::{CommitmentState, CommittedResource, Condition, Reservation, conditions};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
@@ -55,6 +55,8 @@ pub struct CommitmentFacts {
     pub outdated: Option<FlavorGroupsError>,
     /// Free capacity on the hosts of slots that are smaller than their flavor.
     pub free_capacity: BTreeMap<HostName, Resources>,
+    /// The condition `DisruptionLimited` of the first of its slots that has one.
+    pub disruption_limited: Option<Condition>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
     /// How many cores its group has in its zone, for a commitment of cores.

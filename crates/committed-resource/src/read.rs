@@ -11,7 +11,8 @@ use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, HostName, Resources, SlotKey, SlotName, Zone, planner};
-use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, facts, labels};
+use berth_crds::conditions::{self, safety};
+use berth_crds::{CommittedResource, Condition, Hypervisor, Reservation, ReservationType, facts, labels};
 use berth_scheduler::{Scheduler, Shortage};
 use kube::ResourceExt;
 
@@ -39,7 +40,7 @@ impl<S: Scheduler> Reader<'_, S> {
         let outdated = known.as_ref().ok().and_then(|known| Some(known.outdated.as_ref()?.error.clone()));
         let groups = known.map(|known| known.groups);
         let (spec, accepted) = (facts::spec(object), facts::accepted_spec(object));
-        let holdings = self.holdings(key, object);
+        let (holdings, disruption_limited) = self.holdings(key, object);
         let (site, belongs_to) = (self.site(&spec.zone), belongs_to(self.routes, key, object));
         let unread = |cluster| self.commitments.require_synced(cluster).err();
         CommitmentFacts {
@@ -58,6 +59,7 @@ impl<S: Scheduler> Reader<'_, S> {
             shortage: self.shortage(&holdings, site.as_ref().ok()),
             capacity: self.capacity(&spec, &key.cluster),
             holdings,
+            disruption_limited,
             accepted_site: accepted.as_ref().map_or_else(|| site.clone(), |accepted| self.site(&accepted.zone)),
             site,
             forgotten: forgotten(object),
@@ -69,8 +71,12 @@ impl<S: Scheduler> Reader<'_, S> {
         }
     }
 
-    /// The slots with the commitment's UUID in every cluster of Reservations.
-    fn holdings(&self, key: &ObjectKey, object: &CommittedResource) -> BTreeMap<ClusterName, Holding> {
+    /// The slots with the commitment's UUID in every cluster of Reservations, and the first condition `DisruptionLimited`.
+    fn holdings(
+        &self,
+        key: &ObjectKey,
+        object: &CommittedResource,
+    ) -> (BTreeMap<ClusterName, Holding>, Option<Condition>) {
         let holding = |cluster: &ClusterName| Holding {
             slots: Vec::new(),
             read: self.completeness_proof(cluster, key, object),
@@ -82,13 +88,15 @@ impl<S: Scheduler> Reader<'_, S> {
         let mut all: BTreeMap<_, _> =
             clusters.into_iter().map(|cluster| (cluster.clone(), holding(&cluster))).collect();
         let entries = self.reservations.select(&RESERVATION_BY_COMMITMENT, &object.spec.commitment_uuid);
+        let mut limited = None;
         for entry in entries.into_iter().filter(|entry| is_slot(&entry.object)) {
             if let Some(holding) = all.get_mut(&entry.key.cluster) {
                 let slot = self.slot(&entry, holding.slots.last());
                 holding.slots.push(slot);
+                limited = limited.or_else(|| disruption_limited(&entry.object));
             }
         }
-        all
+        (all, limited)
     }
 
     fn slot(&self, entry: &Entry<Reservation>, neighbour: Option<&Slot>) -> Slot {
@@ -177,6 +185,12 @@ impl<S: Scheduler> Reader<'_, S> {
 /// Other types may carry the data of a commitment in old objects; they are not ours.
 pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
+}
+
+fn disruption_limited(slot: &Reservation) -> Option<Condition> {
+    let conditions = &slot.status.as_ref()?.conditions;
+    let holds = safety::holds(conditions, safety::DISRUPTION_LIMITED);
+    conditions::find(conditions, safety::DISRUPTION_LIMITED).filter(|_| holds).cloned()
 }
 
 fn forgotten(object: &CommittedResource) -> BTreeSet<ClusterName> {

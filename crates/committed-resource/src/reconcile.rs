@@ -22,7 +22,7 @@ use tracing::{Instrument as _, Span, debug, info, info_span};
 use crate::apply::Apply;
 use crate::block_reason::BlockReason;
 use crate::cores::CoresBook;
-use crate::disruption::unless_stopped;
+use crate::disruption::{mark_slots, unless_stopped};
 use crate::error::Error;
 use crate::facts::CommitmentFacts;
 use crate::metrics::CommitmentMetrics;
@@ -176,10 +176,14 @@ impl<S: Scheduler> CommittedResourceController<S> {
                 return Ok(Acted { decided: blocked, untouched: None, outcome });
             }
         };
-        let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.context.disruption_limit));
+        let (decided, stopped) = unless_stopped(key, &facts, decided, &self.context.disruption_limit);
+        let decided = self.paced(key, decided);
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
         self.log_refusal(key, &decided, &outcome);
-        let untouched = decided.plan.is_empty().then_some(facts);
+        let (reservations, now) = (&self.context.reservations, self.context.clock.now());
+        let marked = mark_slots(reservations, &facts, &decided.plan.verdict, &stopped, now).await;
+        let untouched = (decided.plan.is_empty() && matches!(marked, Ok(false))).then_some(facts);
+        let outcome = outcome.and(marked.map(drop));
         Ok(Acted { decided, untouched, outcome })
     }
 
@@ -393,8 +397,9 @@ impl<S: Scheduler> Drop for Entries<'_, S> {
 
 // The extra conditions of a commitment, `Paused` and `DisruptionLimited`, and the events about them.
 
-/// Sets the extra conditions that follow from the facts and the verdict, and removes the others. A paused commitment
-/// keeps its condition `DisruptionLimited` as it was.
+/// Sets the extra conditions that follow from the facts and the verdict, and removes the others. A commitment is held back
+/// by the disruption limit with its plan or with one of its slots. A paused one keeps its condition `DisruptionLimited`
+/// as it was.
 pub(crate) fn set_extra_conditions(
     object: &mut CommittedResource,
     facts: &CommitmentFacts,
@@ -402,9 +407,10 @@ pub(crate) fn set_extra_conditions(
     now: Timestamp,
 ) {
     let paused = facts.paused.as_ref().map(|why| (why.reason(), why.to_string()));
-    let disruption_limited = match verdict {
-        Verdict::DisruptionLimited(stopped) => Some((stopped.cause, stopped.to_string())),
-        _ => None,
+    let disruption_limited = match (verdict, &facts.disruption_limited) {
+        (Verdict::DisruptionLimited(stopped), _) => Some((stopped.cause, stopped.to_string())),
+        (_, Some(of_slot)) => Some((of_slot.reason.as_str(), of_slot.message.clone())),
+        (_, None) => None,
     };
     if object.status.is_none() && paused.is_none() && disruption_limited.is_none() {
         return;
@@ -420,22 +426,29 @@ pub(crate) fn set_extra_conditions(
     }
 }
 
-/// One event when the commitment is paused and one when it is resumed. Events about the disruption limit belong to the
-/// zone.
+/// One event when the commitment is paused, one when it is resumed, and one when the disruption limit begins to hold it
+/// back. Other events about the disruption limit belong to the zone.
 pub(crate) fn events_of_extra_conditions(old: &CommittedResource, new: &CommittedResource) -> Vec<Event> {
-    let (before, after) = (find(old, safety::PAUSED), find(new, safety::PAUSED));
-    match (before, after) {
-        (None, Some(now)) => vec![event("Paused", &now.message)],
-        (Some(_), None) => vec![event("Resumed", "the commitment is reconciled again")],
-        _ => Vec::new(),
-    }
+    let change = |type_: &str| (find(old, type_), find(new, type_));
+    let paused = match change(safety::PAUSED) {
+        (None, Some(now)) => Some(event(EventKind::Normal, "Paused", "Pause", &now.message)),
+        (Some(_), None) => Some(event(EventKind::Normal, "Resumed", "Pause", "the commitment is reconciled again")),
+        _ => None,
+    };
+    let limited = match change(safety::DISRUPTION_LIMITED) {
+        (None, Some(now)) => {
+            Some(event(EventKind::Warning, safety::DISRUPTION_LIMITED, "LimitDisruption", &now.message))
+        }
+        _ => None,
+    };
+    paused.into_iter().chain(limited).collect()
 }
 
 fn find<'a>(object: &'a CommittedResource, type_: &str) -> Option<&'a Condition> {
     conditions::find(&object.status.as_ref()?.conditions, type_)
 }
 
-fn event(reason: &str, note: &str) -> Event {
-    let [reason, action, note] = [reason, "Pause", note].map(str::to_owned);
-    Event { kind: EventKind::Normal, reason, action, note }
+fn event(kind: EventKind, reason: &str, action: &str, note: &str) -> Event {
+    let [reason, action, note] = [reason, action, note].map(str::to_owned);
+    Event { kind, reason, action, note }
 }

@@ -84,6 +84,9 @@ async fn a_cluster_full_of_vanished_hosts_moves_nothing_and_reports_it_once() {
         assert!(is_ready(&slot.status.as_ref().unwrap().conditions), "the slot still counts");
     }
     assert_eq!(ready(&server).reason, "Accepted");
+    let reported = condition_of_the_commitment(&server).expect("the commitment has the condition");
+    assert_eq!((reported.status.as_str(), reported.reason.as_str()), ("True", "HostMissing"));
+    assert!(reported.message.contains("at least 21 of 30 slots"), "{reported:?}");
     process.settle_for_good().await;
     after(WINDOW * 3, &process).await;
     assert_eq!(slots_and_hosts(&server), before, "time alone is no reason");
@@ -98,6 +101,7 @@ async fn when_the_hosts_are_back_nothing_is_left_of_the_stop() {
     }
     assert_eq!(process.settle().await, [], "the hosts enqueue their slots");
     assert!(slots(&server).iter().all(|slot| disruption_limited(slot).is_none()));
+    assert_eq!(condition_of_the_commitment(&server), None);
     assert_accepted(&server, 30, &HOSTS);
     process.settle_for_good().await;
 }
@@ -165,11 +169,14 @@ async fn flavors_that_suddenly_have_more_cores_do_not_clear_full_hosts() {
     assert_eq!(condition.reason, "SlotsOfWrongShape");
     assert!(condition.message.starts_with("at least 21 of 30 slots of zone eu-test-1a"), "{condition:?}");
     assert_eq!(ready(&server).reason, "Accepted", "the promised slots are still there");
+    let of_slots = || slots(&server).iter().filter_map(|slot| Some(disruption_limited(slot)?.reason.clone())).collect();
+    let expected: Vec<String> = vec!["SlotsOfWrongShape".to_owned(); 30];
+    assert_eq!(expected, of_slots());
     assert_eq!(process.world.scheduler.assumed(), 0);
     process.settle_for_good().await;
     publish(&server, &cores(30));
     assert_eq!(process.settle().await, []);
-    assert_eq!(condition_of_the_commitment(&server), None);
+    assert_eq!((condition_of_the_commitment(&server), of_slots()), (None, vec![]));
     assert_accepted(&server, 30, &HOSTS);
 }
 

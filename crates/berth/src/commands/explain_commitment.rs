@@ -57,11 +57,11 @@ fn find(snapshot: &ClusterSnapshot, name: &str) -> Result<ObjectKey, Error> {
 // Formats the report as text.
 
 fn text(account: &CommitmentReport) -> String {
-    let mut text = ClusterSnapshot::heading(&account.missing);
+    let mut text = ExplainedCondition::format_extra_conditions(&account.extra_conditions, account.now);
+    text.push_str(&ClusterSnapshot::heading(&account.missing));
     text.push_str(&head(account));
     text.push('\n');
     text.push_str(&ExplainedCondition::lines(account.ready.as_ref(), account.now));
-    text.push_str(&ExplainedCondition::format_extra_conditions(&account.extra_conditions, account.now));
     let _ = writeln!(text, "\nWhy\n  {}", account.why);
     text.push_str(&slots(account));
     text.push_str(&vms(account));

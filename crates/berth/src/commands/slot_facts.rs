@@ -203,8 +203,17 @@ impl SlotFacts {
             return None;
         };
         let grace = span(self.dry_run.delays.grace);
-        let so = format!("{host} has been missing for {grace} (requeueIntervalGracePeriod)");
+        let so = if self.is_held_back() {
+            CONFIRMED.to_owned()
+        } else {
+            format!("{host} has been missing for {grace} (requeueIntervalGracePeriod)")
+        };
         Some(NextStep::once(so, "the slot and the VMs in it lose their host, and the slot gets another one"))
+    }
+
+    fn is_held_back(&self) -> bool {
+        let status = self.dry_run.object.status.as_ref();
+        status.is_some_and(|status| safety::holds(&status.conditions, safety::DISRUPTION_LIMITED))
     }
 
     /// When its time ends, if it is to come.
