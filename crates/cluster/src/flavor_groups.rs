@@ -133,7 +133,7 @@ impl FlavorGroupsCache {
     }
 
     fn invalid_entry(&self) -> Option<InvalidEntry> {
-        self.store.invalid_entries().into_iter().find(|invalid_entry| invalid_entry.key == self.key)
+        self.store.invalid_entry(&self.key)
     }
 
     fn missing(&self) -> FlavorGroupsError {

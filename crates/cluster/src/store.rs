@@ -9,6 +9,7 @@ use std::time::Duration;
 use berth_core::ClusterName;
 use berth_crds::labels;
 use kube::Resource;
+use kube::core::ObjectMeta;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -36,6 +37,9 @@ use synced_time::SyncedTime;
 #[derive(Clone, Debug, PartialEq)]
 pub struct InvalidEntry {
     pub key: ObjectKey,
+    /// Its metadata, as far as they are valid.
+    pub metadata: ObjectMeta,
+    /// The field that does not decode, and why.
     pub error: Arc<str>,
     /// Its newest state as the API server sent it.
     pub raw: Arc<Value>,
@@ -254,12 +258,18 @@ impl<K: Kind> Store<K> {
         let invalid = |(cluster, member): (&ClusterName, &Member<K>)| {
             let invalid_entry = |(name, invalid): (&Arc<str>, &Arc<crate::decode_guard::InvalidObject>)| InvalidEntry {
                 key: ObjectKey::new(cluster.clone(), name.clone()),
+                metadata: invalid.metadata.clone(),
                 error: invalid.error.clone(),
                 raw: invalid.raw.clone(),
             };
             member.entries.invalid().map(invalid_entry).collect::<Vec<_>>()
         };
         data.clusters.iter().flat_map(invalid).collect()
+    }
+
+    /// The object, if its newest state does not decode.
+    pub fn invalid_entry(&self, key: &ObjectKey) -> Option<InvalidEntry> {
+        self.invalid_entries().into_iter().find(|one| one.key == *key)
     }
 
     pub fn clusters(&self) -> Vec<ClusterName> {

@@ -50,7 +50,7 @@ pub fn feed_reservations(
 
 /// A Reservation that was never readable still holds the hosts that it names, with everything they have.
 fn unreadable(store: &Store<crds::Reservation>, key: &ObjectKey) -> Option<Reservation> {
-    let invalid_entry = store.invalid_entries().into_iter().find(|invalid_entry| invalid_entry.key == *key)?;
+    let invalid_entry = store.invalid_entry(key)?;
     let name = |value: &Value| value.as_str().filter(|name| !name.is_empty()).map(Into::into);
     Some(Reservation {
         key: SlotKey::from(key),

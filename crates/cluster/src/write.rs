@@ -5,7 +5,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use berth_core::ClusterName;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::ObjectMeta;
 use kube::core::object::HasStatus;
 use kube::{Api, Resource};
 use serde::Serialize;
@@ -23,7 +25,8 @@ use crate::deadlines::{READ_DEADLINE, WRITE_DEADLINE};
 use crate::store::Sending;
 use crate::write_limiter::WritePermit;
 use crate::{
-    Clusters, CompletenessProof, DecodeGuard, Fence, Kind, ObjectKey, Store, WriteMetrics, conflicts, gvk, kind_name,
+    Clusters, CompletenessProof, DecodeGuard, Fence, InvalidEntry, Kind, ObjectKey, Store, WriteMetrics, conflicts,
+    gvk, kind_name,
 };
 
 /// The result of a write.
@@ -126,7 +129,7 @@ impl<K: Kind> Writer<K> {
         let call = call::<K>(Operation::Patch, key);
         match body::main(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
-            Ok(Some(patch)) => self.send_patch(call, old, patch).await,
+            Ok(Some(patch)) => self.send_patch(call, old.meta(), patch).await,
             Err(error) => Err(WriteError::Invalid { call, message: error.to_string() }),
         }
     }
@@ -185,6 +188,19 @@ impl<K: Kind> Writer<K> {
         self.set_finalizers(key, seen, &after).await
     }
 
+    /// Gives an object that does not decode the condition `Invalid`, which names the field.
+    pub async fn report_invalid(&self, invalid: &InvalidEntry, now: Timestamp) -> Result<(), WriteError> {
+        let call = call::<K>(Operation::PatchStatus, &invalid.key);
+        let patch = body::invalid(invalid, now)
+            .map_err(|error| WriteError::Invalid { call: call.clone(), message: error.to_string() })?;
+        let Some(patch) = patch else { return Ok(()) };
+        match self.send_patch(call, &invalid.metadata, patch).await {
+            // It took effect: the object itself does not decode, as reported.
+            Err(WriteError::Malformed { .. }) => Ok(()),
+            written => written.map(drop),
+        }
+    }
+
     /// Asks the API server for an object in doubt and enters the answer.
     pub async fn settle(&self, key: &ObjectKey) -> Result<(), WriteError> {
         let call = call::<K>(Operation::Get, key);
@@ -195,12 +211,12 @@ impl<K: Kind> Writer<K> {
     async fn set_finalizers(&self, key: &ObjectKey, seen: &K, all: &[String]) -> Result<Written<K>, WriteError> {
         let call = call::<K>(Operation::Patch, key);
         match body::finalizers(seen, all) {
-            Ok(patch) => self.send_patch(call, seen, patch).await,
+            Ok(patch) => self.send_patch(call, seen.meta(), patch).await,
             Err(error) => Err(WriteError::Invalid { call, message: error.to_string() }),
         }
     }
 
-    async fn send_patch(&self, call: Call, old: &K, patch: Value) -> Result<Written<K>, WriteError> {
+    async fn send_patch(&self, call: Call, old: &ObjectMeta, patch: Value) -> Result<Written<K>, WriteError> {
         let (api, params, patch) = (self.api(&call)?, PatchParams::default(), Patch::Merge(patch));
         let key = call.key.clone();
         let sending = self.store.sending(&key);
@@ -208,7 +224,7 @@ impl<K: Kind> Writer<K> {
             Operation::PatchStatus => self.send(&call, api.patch_status(&key.name, &params, &patch)).await,
             _ => self.send(&call, api.patch(&key.name, &params, &patch)).await,
         };
-        let uid = old.meta().uid.as_deref().unwrap_or_default();
+        let uid = old.uid.as_deref().unwrap_or_default();
         match answer {
             Ok(object) if is_final(&object) => {
                 sending.gone(uid);
@@ -312,7 +328,7 @@ impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
         let call = call::<K>(Operation::PatchStatus, key);
         match body::status(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
-            Ok(Some(patch)) => self.send_patch(call, old, patch).await,
+            Ok(Some(patch)) => self.send_patch(call, old.meta(), patch).await,
             Err(error) => Err(WriteError::Invalid { call, message: error.to_string() }),
         }
     }
@@ -369,13 +385,13 @@ fn is_final<K: Kind>(object: &DecodeGuard<K>) -> bool {
     meta.deletion_timestamp.is_some() && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
 }
 
-fn is_same_incarnation<K: Kind>(old: &K, object: &DecodeGuard<K>) -> bool {
-    old.meta().uid.is_none() || old.meta().uid == object.meta().uid
+fn is_same_incarnation<K: Kind>(old: &ObjectMeta, object: &DecodeGuard<K>) -> bool {
+    old.uid.is_none() || old.uid == object.meta().uid
 }
 
 /// True if the write changed nothing after all.
-fn is_same<K: Kind>(old: &K, object: &DecodeGuard<K>) -> bool {
-    old.meta().resource_version.is_some() && old.meta().resource_version == object.meta().resource_version
+fn is_same<K: Kind>(old: &ObjectMeta, object: &DecodeGuard<K>) -> bool {
+    old.resource_version.is_some() && old.resource_version == object.meta().resource_version
 }
 
 fn delete_params<K: Kind>(seen: &K, guard: Guard) -> Result<DeleteParams, body::BodyError> {

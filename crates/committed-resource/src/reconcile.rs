@@ -33,6 +33,8 @@ use crate::read::Reader;
 use crate::status::{CommitmentReady, Delays, report, status, time_until_refresh};
 use crate::watches::{self, Watched};
 
+mod invalid;
+
 /// A commitment with more new slots gets its condition before they are created, not after.
 const LONG_APPLY: usize = 32;
 
@@ -129,6 +131,9 @@ impl<S: Scheduler> CommittedResourceController<S> {
     async fn reconcile_commitment(&self, key: ObjectKey) -> Result<Action, Error> {
         self.settle(&key).await?;
         let _looking = self.context.cores.start_reconciliation(&key);
+        if let Some(invalid) = self.context.commitments.store().invalid_entry(&key) {
+            return self.reconcile_invalid(&key, &invalid).await;
+        }
         let Some(seen) = self.context.commitments.store().get(&key) else {
             self.context.disruption_limit.release(&Requester::of::<CommittedResource>(&key));
             self.pace.forget(&key);
@@ -275,7 +280,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
             entries.end();
             return Err(error);
         }
-        let newest = self.context.commitments.store().get(key).unwrap_or_else(|| object.clone());
+        let store = self.context.commitments.store();
+        let newest = store.get(key).filter(|_| store.invalid_entry(key).is_none()).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.verdict == Verdict::RolledBack;
         let creator = if rolls_back { labels::SLOT_CREATOR_ROLLBACK } else { labels::SLOT_CREATOR };
         let apply = Apply {
@@ -420,6 +426,7 @@ pub(crate) fn set_extra_conditions(
     let mut say = |type_: &str, ready: Option<&(&str, String)>| {
         safety::set_extra_condition(all, type_, ready.map(|(reason, text)| (*reason, text.as_str())), generation, now);
     };
+    say(safety::INVALID, None);
     say(safety::PAUSED, paused.as_ref());
     if paused.is_none() {
         say(safety::DISRUPTION_LIMITED, disruption_limited.as_ref());

@@ -10,9 +10,9 @@ use berth_cluster::indexes::RESERVATION_BY_HOST;
 use berth_cluster::{Event, EventKind, Guard, ObjectKey, WriteError, Written};
 use berth_core::{HostName, SlotKey};
 use berth_crds::Reservation;
-use berth_crds::conditions::Status;
 use berth_crds::conditions::reservation::{self as texts, Reason};
 use berth_scheduler::{CommitmentRequest, Placed, Placement, Scheduler, SchedulerError, SlotRequest};
+use berth_crds::conditions::{Status, safety};
 use kube::Resource;
 use tokio::time::Instant;
 use tracing::{debug, info};
@@ -194,6 +194,14 @@ impl<S: Scheduler> ReservationController<S> {
     }
 
     pub(crate) fn publish(&self, key: &ObjectKey, object: &Reservation, kind: EventKind, reason: &str, note: String) {
+    /// The object decodes again.
+    pub(crate) async fn take_back_invalid(&self, key: &ObjectKey, old: &Reservation) -> Result<(), Error> {
+        let mut new = old.clone();
+        let conditions = &mut new.status.get_or_insert_default().conditions;
+        conditions.retain(|condition| condition.type_ != safety::INVALID);
+        Ok(self.context.reservations.patch_status(key, old, &new).await.map(drop)?)
+    }
+
         let event = Event { kind, reason: reason.to_owned(), action: "Place".to_owned(), note };
         self.context.events.publish(&key.cluster, &object.object_ref(&()), event);
     }

@@ -25,7 +25,7 @@ use crate::oversubscription::Evictions;
 use crate::plan::{ReservationPlan, ReservationStep, plan};
 use crate::request::given_request_id;
 use crate::status::nameless;
-use crate::watches::{self, Watched, is_slot};
+use crate::watches::{self, Watched, is_reported_invalid, is_slot};
 
 /// The settings from the configuration.
 #[derive(Clone, Debug)]
@@ -122,7 +122,16 @@ impl<S: Scheduler> ReservationController<S> {
 
     async fn reconcile_slot(&self, key: ObjectKey) -> Result<Action, Error> {
         self.settle(&key).await?;
-        let object = self.store().get(&key).filter(|object| is_slot(object));
+        if let Some(invalid) = self.store().invalid_entry(&key) {
+            self.context.reservations.report_invalid(&invalid, self.context.clock.now()).await?;
+            return Ok(Action::AwaitChange);
+        }
+        let object = self.store().get(&key);
+        if let Some(object) = object.as_ref().filter(|object| is_reported_invalid(object)) {
+            self.take_back_invalid(&key, object).await?;
+            return Ok(Action::AwaitChange);
+        }
+        let object = object.filter(|object| is_slot(object));
         let Some(object) = object else {
             self.reported_since.forget(&key);
             self.evictions.forget(&key);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use berth_cluster::indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM};
 use berth_cluster::{Change, Index, ObjectKey, Store, Watches, disruption_limited_slots};
+use berth_crds::conditions::safety;
 use berth_crds::{
     CommittedResource, CommittedResourceSpec, Hypervisor, Knowledge, Pipeline, Reservation, ReservationType, labels,
 };
@@ -32,10 +33,15 @@ pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
     watches.changes(stores.pipelines, move |change| map_pipeline(change, &store));
 }
 
-/// A slot concerns itself.
+/// A slot concerns itself, as does any Reservation that does not decode, or that has been reported as such.
 fn map_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
-    let newest = change.new.as_ref().or(change.old.as_ref())?;
-    is_slot(newest).then(|| change.key.clone())
+    let newest = change.new.as_deref().or(change.old.as_deref());
+    let concerns = newest.is_none_or(|newest| is_slot(newest) || is_reported_invalid(newest));
+    (concerns || change.is_of_invalid()).then(|| change.key.clone())
+}
+
+pub(crate) fn is_reported_invalid(object: &Reservation) -> bool {
+    object.status.as_ref().is_some_and(|status| safety::holds(&status.conditions, safety::INVALID))
 }
 
 /// A commitment concerns its slots when it may have been paused or resumed; all else that it wants of them is written

@@ -9,7 +9,7 @@ mod parse;
 
 use std::collections::BTreeSet;
 
-pub(crate) use evaluate::{Scope, Typed};
+pub(crate) use evaluate::{Scope, Typed, time};
 use parse::Expression;
 
 /// A parsed expression, ready to be evaluated.

@@ -32,7 +32,7 @@ pub(super) fn find<K: Kind>(
         let all = keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         return Err(Error::Ambiguous { what: called.what, name: name.to_owned(), all });
     }
-    match store.invalid_entries().into_iter().find(|one| one.key == key) {
+    match store.invalid_entry(&key) {
         Some(one) => Err(Error::Malformed { kind: called.kind, name: key.to_string(), why: one.error.to_string() }),
         None => Ok(key),
     }

@@ -23,6 +23,14 @@ pub struct Change<K> {
 }
 
 impl<K: Kind> Change<K> {
+    /// The newest state of the object does not decode, or its deletion is all that is known of it.
+    pub fn is_of_invalid(&self) -> bool {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
+        }
+    }
+
     pub fn is_of_spec(&self) -> bool {
         let version = |object: &Option<Arc<K>>| {
             object.as_ref().map(|object| (object.meta().uid.clone(), object.meta().generation))

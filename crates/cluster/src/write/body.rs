@@ -1,12 +1,14 @@
 //! What a patch sends: the difference of what we may change, and the preconditions under which it applies.
 
+use berth_crds::conditions::{Status, condition, safety};
+use k8s_openapi::jiff::Timestamp;
 use kube::core::ObjectMeta;
 use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::{Kind, difference};
+use crate::{InvalidEntry, Kind, difference};
 
 /// The parts of the metadata that writers may change; the rest belongs to the API server.
 const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
@@ -61,6 +63,23 @@ pub(super) fn finalizers<K: Kind>(seen: &K, finalizers: &[String]) -> Result<Val
     let mut metadata = precondition(seen.meta(), Guard::Version)?;
     metadata.insert("finalizers".to_owned(), json!(finalizers));
     Ok(json!({ "metadata": metadata }))
+}
+
+/// The merge patch of `/status` that gives an object the condition `Invalid`; `None` if it has it. Nothing else of the
+/// object is decoded.
+pub(super) fn invalid(object: &InvalidEntry, now: Timestamp) -> Result<Option<Value>, BodyError> {
+    let message = format!("the object cannot be read, correct or delete it: {}", object.error);
+    let generation = object.metadata.generation;
+    let new = condition(safety::INVALID, Status::True, safety::UNREADABLE, &message, generation, now);
+    let mut all = object.raw["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    if all.iter().any(|one| one["type"] == new.type_ && one["message"] == new.message) {
+        return Ok(None);
+    }
+    all.retain(|one| one["type"] != new.type_);
+    all.push(serde_json::to_value(new)?);
+    let mut patch = json!({ "status": { "conditions": all } });
+    merge_into(&mut patch, "metadata", precondition(&object.metadata, Guard::Version)?);
+    Ok(Some(patch))
 }
 
 /// The uid, so that a successor of the same name is not taken for the object that was read, and with a guard the version.

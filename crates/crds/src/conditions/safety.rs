@@ -12,6 +12,12 @@ pub const PAUSED: &str = "Paused";
 /// Type of the condition of a slot or a commitment whose plan exceeds the disruption limit.
 pub const DISRUPTION_LIMITED: &str = "DisruptionLimited";
 
+/// Type of the condition of an object that does not decode; nothing is done for it.
+pub const INVALID: &str = "Invalid";
+
+/// Reason of [`INVALID`]: the message names the field.
+pub const UNREADABLE: &str = "Unreadable";
+
 /// Reason of [`PAUSED`]: the annotation `reservations.cortex.cloud/paused`.
 pub const BY_ANNOTATION: &str = "Annotation";
 

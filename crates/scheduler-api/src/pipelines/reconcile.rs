@@ -8,7 +8,6 @@ use berth_core::ClusterName;
 use berth_crds::{Pipeline, PipelineStatus};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config;
-use serde_json::Value;
 
 use super::{PipelineObject, check_pipeline, status};
 
@@ -55,7 +54,7 @@ impl Reconciler for PipelineController {
         if store.in_doubt(&key) {
             self.context.pipelines.settle(&key).await?;
         }
-        if let Some(invalid) = store.invalid_entries().into_iter().find(|invalid| invalid.key == key) {
+        if let Some(invalid) = store.invalid_entry(&key) {
             self.write_conditions(&key, &shell(&invalid), PipelineObject::Invalid(&invalid)).await?;
         } else if let Some(object) = store.get(&key) {
             self.write_conditions(&key, &object, PipelineObject::Readable(&object)).await?;
@@ -89,13 +88,6 @@ impl PipelineController {
 
 /// The parts of an invalid object that are needed to write its status.
 fn shell(invalid: &InvalidEntry) -> Pipeline {
-    let mut object = Pipeline::default();
-    let raw = &invalid.raw;
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    object.metadata.name = Some(invalid.key.name.to_string());
-    object.metadata.uid = text(&raw["metadata"]["uid"]);
-    object.metadata.resource_version = text(&raw["metadata"]["resourceVersion"]);
-    object.metadata.generation = raw["metadata"]["generation"].as_i64();
-    object.status = serde_json::from_value::<PipelineStatus>(raw["status"].clone()).ok();
-    object
+    let status = serde_json::from_value::<PipelineStatus>(invalid.raw["status"].clone()).ok();
+    Pipeline { metadata: invalid.metadata.clone(), status, ..Pipeline::default() }
 }

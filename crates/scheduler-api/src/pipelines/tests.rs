@@ -167,6 +167,7 @@ fn invalid(name: &str, spec: &Value) -> InvalidEntry {
     let raw = raw(name, spec);
     InvalidEntry {
         key: ObjectKey::new(ClusterName::home(), name),
+        metadata: Default::default(),
         error: "spec.filters: no list".into(),
         raw: Arc::new(raw),
     }

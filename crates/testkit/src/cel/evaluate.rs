@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
 use serde_json::Value;
 
 use super::parse::{Expression, Function, Literal, Operator};
@@ -157,7 +158,7 @@ fn typed<'a>(value: &'a Value, schema: Option<&'a dyn Typed>) -> Cel<'a> {
             Some(whole) if !schema.is_some_and(Typed::is_number) => Cel::Int(whole),
             _ => Cel::Double(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Value::String(text) => match schema.filter(|schema| schema.is_time()).and_then(|_| text.parse().ok()) {
+        Value::String(text) => match schema.filter(|schema| schema.is_time()).and_then(|_| time(text)) {
             Some(time) => Cel::Time(time),
             None => Cel::Text(Cow::Borrowed(text)),
         },
@@ -166,6 +167,12 @@ fn typed<'a>(value: &'a Value, schema: Option<&'a dyn Typed>) -> Cel<'a> {
 }
 
 fn member<'a>(of: &Cel<'a>, field: &str) -> Option<Cel<'a>> {
+/// A date; one that is later than our type of times can show is the last one.
+pub(crate) fn time(text: &str) -> Option<Timestamp> {
+    let is_late = || Pieces::parse(text).is_ok_and(|pieces| pieces.offset().is_some() && pieces.date().year() == 9999);
+    text.parse().ok().or_else(|| is_late().then_some(Timestamp::MAX))
+}
+
     let Cel::Tree(Value::Object(fields), schema) = of else { return None };
     let value = fields.get(field)?;
     Some(typed(value, schema.and_then(|schema| schema.child(field))))

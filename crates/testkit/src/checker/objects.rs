@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use berth_cluster::Kind;
+use berth_cluster::{DecodeGuard, Kind};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation};
 use berth_invariants::{Key, Snapshot, Touched};
@@ -49,7 +49,8 @@ impl Objects {
     /// The current object, unless it is deleted or cannot be decoded.
     fn decoded<K: Kind>(&mut self, key: &Key, event: &Event) -> Option<Arc<K>> {
         let there = event.happened == Happened::Applied;
-        let object = there.then(|| serde_json::from_value(Value::clone(&event.object)).ok().map(Arc::new)).flatten();
+        let read = || serde_json::from_value::<DecodeGuard<K>>(Value::clone(&event.object)).ok()?.into_valid();
+        let object = there.then(read).flatten().map(Arc::new);
         let entry = (event.kind.clone(), key.clone());
         if there && object.is_none() {
             self.unreadable.insert(entry);

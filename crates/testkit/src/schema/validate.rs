@@ -133,7 +133,7 @@ fn text_of(node: &Node, text: &str, path: &Path<'_>, problems: &mut Problems) {
         let text = format!("Invalid value: {text:?}: {path} in body should match '{pattern}'");
         problems.add(SchemaProblem::Invalid, path, text);
     }
-    if node.format == Some(Format::DateTime) && text.parse::<jiff::Timestamp>().is_err() {
+    if node.format == Some(Format::DateTime) && crate::cel::time(text).is_none() {
         let text = format!("Invalid value: {text:?}: {path} in body must be of type date-time: {text:?}");
         problems.add(SchemaProblem::WrongType, path, text);
     }

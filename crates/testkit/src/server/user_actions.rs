@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::Kind;
+use berth_cluster::{DecodeGuard, Kind};
 use serde_json::Value;
 
 use super::Server;
@@ -109,5 +109,7 @@ fn split_key(key: &str) -> (&str, &str) {
 }
 
 fn decoded<K: Kind>(value: &Value) -> Result<K, Refusal> {
-    K::deserialize(value).map_err(|error| Refusal::bad_request(error.to_string()))
+    let object: Result<DecodeGuard<K>, _> = serde_json::from_value(value.clone());
+    let object = object.map_err(|error| Refusal::bad_request(error.to_string()))?;
+    object.into_valid().ok_or_else(|| Refusal::bad_request("the object does not decode".to_owned()))
 }
