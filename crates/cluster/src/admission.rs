@@ -57,21 +57,23 @@ enum TryOutcome {
     Untried(Untried),
 }
 
-/// Tries all objects of a kind in a cluster. After every page `progress` gets the number of objects that were tried,
-/// and the number that is left according to the API server.
+/// Tries all objects of a kind in a cluster. `inspect` gets the name and the
+/// content of each object first. After every page `progress` gets the
+/// number of objects that were tried, and the number that is left according to the API server.
 pub async fn try_stored<K: Kind>(
     cluster: &Cluster,
+    inspect: &mut dyn FnMut(&str, &Value),
     progress: &mut dyn FnMut(usize, Option<i64>),
 ) -> Result<Tried, ReadError> {
     let api = Api::all_with(cluster.client.clone(), &ApiResource::erase::<K>(&()));
     for _ in 1..LISTS {
-        match try_all_objects(&api, progress).await {
+        match try_all_objects(&api, inspect, progress).await {
             // The list is older than what the server remembers: objects may be missing in the rest of it.
             Err(Failure { code: Some(410), .. }) => {}
             ended => return ended.map_err(|failure| failure.of::<K>(cluster)),
         }
     }
-    try_all_objects(&api, progress).await.map_err(|failure| failure.of::<K>(cluster))
+    try_all_objects(&api, inspect, progress).await.map_err(|failure| failure.of::<K>(cluster))
 }
 
 /// Whether the rules of a cluster refuse an object that does not exist.
@@ -92,12 +94,14 @@ pub async fn refuses<K: Kind>(cluster: &Cluster, object: Value) -> Result<bool, 
 
 async fn try_all_objects(
     api: &Api<DynamicObject>,
+    inspect: &mut dyn FnMut(&str, &Value),
     progress: &mut dyn FnMut(usize, Option<i64>),
 ) -> Result<Tried, Failure> {
     let (mut tried, mut token) = (Tried::default(), None);
     loop {
         let read = page(api, token.as_deref()).await?;
         tried.objects += read.items.len();
+        read.items.iter().for_each(|object| inspect(&object.name_any(), &object.data));
         tried.add(read.items, api).await?;
         progress(tried.objects, read.metadata.remaining_item_count);
         token = read.metadata.continue_.filter(|token| !token.is_empty());

@@ -150,7 +150,8 @@ impl CommitmentFacts {
             group: spec.group.clone(),
             zone: spec.zone.clone(),
             memory: spec.memory(),
-            start: spec.start,
+            // The rules admit no slot that ends before it starts; an old commitment may.
+            start: spec.start.filter(|start| spec.end.is_none_or(|end| *start <= end)),
             end: spec.end,
             generation: self.generation,
             prefix: self.prefix(),

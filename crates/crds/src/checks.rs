@@ -78,6 +78,31 @@ const fn check(_number: &str, kind: &'static str, path: &'static str, what: What
     Check { kind, path, what }
 }
 
+/// Whether the object before the write had the same fault: then it was stored before the rule, and is served as it is.
+macro_rules! ended_before_start {
+    () => {
+        "(oldSelf.hasValue() && has(oldSelf.value().startTime) && has(oldSelf.value().endTime) \
+         && timestamp(dyn(oldSelf.value().startTime)) > timestamp(dyn(oldSelf.value().endTime)))"
+    };
+}
+
+/// The field is not empty, or it was empty before, in an object that was stored before the rule.
+macro_rules! named {
+    ($field:literal) => {
+        concat!(
+            "(has(self.",
+            $field,
+            ") && size(self.",
+            $field,
+            ") > 0) || (oldSelf.hasValue() && (!has(oldSelf.value().",
+            $field,
+            ") || size(oldSelf.value().",
+            $field,
+            ") == 0))"
+        )
+    };
+}
+
 const COMMITMENT_NAME: What = What::Rule(
     Rule::new(
         "oldSelf.hasValue() || self.metadata.name == 'commitment-' + self.spec.commitmentUUID.lowerAscii()",
@@ -87,7 +112,7 @@ const COMMITMENT_NAME: What = What::Rule(
         "'metadata.name is ' + self.metadata.name + ', but must be commitment-' + self.spec.commitmentUUID.lowerAscii() \
          + ', after spec.commitmentUUID'",
     )
-    .on_create(),
+    .optional_old(),
 );
 
 const COMMITMENT_UUID_IMMUTABLE: What = What::Rule(
@@ -122,11 +147,17 @@ const AMOUNT_OF_MEMORY: What = What::Rule(
 
 const COMMITMENT_TIMES: What = What::Rule(
     Rule::new(
-        "!has(self.startTime) || !has(self.endTime) || self.startTime <= self.endTime \
-         || self.amount == '0' || self.amount == 0",
+        concat!(
+            "!has(self.startTime) || !has(self.endTime) || self.startTime <= self.endTime \
+             || self.amount == '0' || self.amount == 0 \
+             || (oldSelf.hasValue() && oldSelf.value().amount != '0' && oldSelf.value().amount != 0 && ",
+            ended_before_start!(),
+            ")",
+        ),
         "endTime must not be before startTime, unless amount is 0",
     )
-    .field(".endTime"),
+    .field(".endTime")
+    .optional_old(),
 );
 
 const SCHEDULING_DOMAIN: What = What::Rule(Rule::new(
@@ -164,10 +195,14 @@ const TYPE_IMMUTABLE: What = What::Rule(
 
 const RESERVATION_TIMES: What = What::Rule(
     Rule::new(
-        "!has(self.startTime) || !has(self.endTime) || self.startTime <= self.endTime",
+        concat!(
+            "!has(self.startTime) || !has(self.endTime) || self.startTime <= self.endTime || ",
+            ended_before_start!(),
+        ),
         "endTime must not be before startTime",
     )
-    .field(".endTime"),
+    .field(".endTime")
+    .optional_old(),
 );
 
 const RESOURCE_KEYS: What = What::Rule(
@@ -193,21 +228,19 @@ const SLOT_COMMITMENT: What = What::Rule(
 );
 
 const SLOT_FLAVOR: What = What::Rule(
-    Rule::new("has(self.resourceName) && size(self.resourceName) > 0", "resourceName must be the name of a flavor")
-        .field(".resourceName"),
+    Rule::new(named!("resourceName"), "resourceName must be the name of a flavor")
+        .field(".resourceName")
+        .optional_old(),
 );
 
 const SLOT_GROUP: What = What::Rule(
-    Rule::new(
-        "has(self.resourceGroup) && size(self.resourceGroup) > 0",
-        "resourceGroup must be the name of a flavor group",
-    )
-    .field(".resourceGroup"),
+    Rule::new(named!("resourceGroup"), "resourceGroup must be the name of a flavor group")
+        .field(".resourceGroup")
+        .optional_old(),
 );
 
 const SLOT_PROJECT: What = What::Rule(
-    Rule::new("has(self.projectID) && size(self.projectID) > 0", "projectID must be the id of a project")
-        .field(".projectID"),
+    Rule::new(named!("projectID"), "projectID must be the id of a project").field(".projectID").optional_old(),
 );
 
 const SLOT_GENERATION: What = What::Rule(
@@ -250,7 +283,7 @@ const QUOTA_NAME: What = What::Rule(
         "'metadata.name is ' + self.metadata.name + ', but must be quota-' + self.spec.projectID + '-' \
          + self.spec.availabilityZone + ', after spec.projectID and spec.availabilityZone'",
     )
-    .on_create(),
+    .optional_old(),
 );
 
 const PROJECT_IMMUTABLE: What = What::Rule(

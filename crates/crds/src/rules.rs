@@ -47,13 +47,13 @@ pub(crate) struct Rule {
     expression: Option<&'static str>,
     /// The field at fault, relative to the field that the rule stands at.
     field: Option<&'static str>,
-    /// Checked on creation only: the rule itself has to be true when `oldSelf` has a value.
-    on_create: bool,
+    /// `oldSelf` is an optional value, which is empty on creation. It has times as text.
+    optional_old: bool,
 }
 
 impl Rule {
     pub(crate) const fn new(cel: &'static str, message: &'static str) -> Self {
-        Self { cel, message, expression: None, field: None, on_create: false }
+        Self { cel, message, expression: None, field: None, optional_old: false }
     }
 
     pub(crate) const fn field(self, field: &'static str) -> Self {
@@ -64,8 +64,8 @@ impl Rule {
         Self { expression: Some(expression), ..self }
     }
 
-    pub(crate) const fn on_create(self) -> Self {
-        Self { on_create: true, ..self }
+    pub(crate) const fn optional_old(self) -> Self {
+        Self { optional_old: true, ..self }
     }
 
     fn printed(self) -> ValidationRule {
@@ -74,7 +74,7 @@ impl Rule {
             message: Some(self.message.to_owned()),
             message_expression: self.expression.map(str::to_owned),
             field_path: self.field.map(str::to_owned),
-            optional_old_self: self.on_create.then_some(true),
+            optional_old_self: self.optional_old.then_some(true),
             reason: None,
         }
     }

@@ -39,7 +39,9 @@ async fn many_objects_are_tried_page_by_page_and_nothing_is_written() {
     let server = crowd();
     let (version, mut reported) = (server.version(), Vec::new());
     let tried =
-        try_stored::<Reservation>(&server.cluster(), &mut |count, left| reported.push((count, left))).await.unwrap();
+        try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}, &mut |count, left| reported.push((count, left)))
+            .await
+            .unwrap();
     assert_eq!((tried.objects, tried.untried.len()), (1202, 0));
     let refused: Vec<_> = tried.refused.iter().map(|one| (one.name.as_str(), one.faults[0].field.as_str())).collect();
     let field = "spec.resources";
@@ -55,12 +57,12 @@ async fn many_objects_are_tried_page_by_page_and_nothing_is_written() {
 async fn a_server_that_is_busy_is_asked_again_and_what_it_never_answers_is_named() {
     let server = crowd();
     server.rule(Rule::new(Fault::Unavailable).verb(Verb::Create).per_mille(200));
-    let tried = try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}).await.unwrap();
+    let tried = try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}, &mut |_, _| {}).await.unwrap();
     let (refused, untried) = (tried.refused.len(), tried.untried.len());
     assert!(refused > 0 && untried < 20, "{refused} refused, {untried} untried of 1202: 1 in 625 fails four times");
     server.heal();
     server.rule(Rule::new(Fault::Unavailable).verb(Verb::Create).always());
-    let tried = try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}).await.unwrap();
+    let tried = try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}, &mut |_, _| {}).await.unwrap();
     assert_eq!((tried.refused.len(), tried.untried.len()), (0, 1202));
     assert!(tried.untried[0].why.starts_with("the API server answers 503"), "{:?}", tried.untried[0]);
 }
@@ -77,7 +79,7 @@ async fn a_list_that_is_forgotten_in_the_middle_begins_anew() {
             forgetful.compact();
         }
     };
-    let tried = try_stored::<Reservation>(&server.cluster(), &mut forget).await.unwrap();
+    let tried = try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}, &mut forget).await.unwrap();
     assert_eq!((tried.objects, tried.refused.len(), pages), (1203, 2, 4));
 }
 
@@ -85,7 +87,7 @@ async fn a_list_that_is_forgotten_in_the_middle_begins_anew() {
 async fn a_right_that_is_missing_ends_the_kind_at_its_first_object() {
     let server = crowd();
     server.rule(Rule::new(Fault::Forbidden).verb(Verb::Create).always());
-    let error = try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}).await.unwrap_err();
+    let error = try_stored::<Reservation>(&server.cluster(), &mut |_, _| {}, &mut |_, _| {}).await.unwrap_err();
     assert!(error.why.contains("403"), "{error}");
     let creations = server.calls().iter().filter(|call| call.contains(" create ")).count();
     assert!(creations <= 16, "{creations} objects were tried");
@@ -99,7 +101,7 @@ async fn rules_about_names_and_rules_that_are_missing_are_noticed() {
     let mut stored = serde_json::to_value(&commitment).unwrap();
     stored["metadata"]["generation"] = Value::Null;
     server.create_raw(stored.clone()).unwrap();
-    let tried = try_stored::<CommittedResource>(&server.cluster(), &mut |_, _| {}).await.unwrap();
+    let tried = try_stored::<CommittedResource>(&server.cluster(), &mut |_, _| {}, &mut |_, _| {}).await.unwrap();
     let fault = &tried.refused[0].faults[0];
     assert_eq!((fault.field.as_str(), fault.found.as_str()), ("metadata.name", "\"of-somebodys-choice\""));
     stored["metadata"]["name"] = json!("of-another-choice");

@@ -4,9 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_cluster::{Cluster, Fault, Kind, ReadError, Routes, Tried, refuses, try_stored};
+use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, ProjectQuota, Reservation};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -40,17 +41,45 @@ async fn check(arguments: &CrdsCheckArguments) -> Result<CrdCheckReport, Error> 
     let agent = user_agent(&configuration);
     let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
     let mut report = CrdCheckReport::default();
+    let (uuids, ignored) = (&mut SameUuid::default(), &mut |_: &str, _: &Value| {});
     for cluster in clusters.iter() {
-        report.extend(kind::<CommittedResource>(cluster, &routes, "committedresources").await);
-        report.extend(kind::<Reservation>(cluster, &routes, "reservations").await);
-        report.extend(kind::<FlavorGroupCapacity>(cluster, &routes, "flavorgroupcapacities").await);
-        report.extend(kind::<ProjectQuota>(cluster, &routes, "projectquotas").await);
+        let inspect = &mut |name: &str, data: &Value| uuids.note(&cluster.name, name, data);
+        report.extend(kind::<CommittedResource>(cluster, &routes, "committedresources", inspect).await);
+        report.extend(kind::<Reservation>(cluster, &routes, "reservations", ignored).await);
+        report.extend(kind::<FlavorGroupCapacity>(cluster, &routes, "flavorgroupcapacities", ignored).await);
+        report.extend(kind::<ProjectQuota>(cluster, &routes, "projectquotas", ignored).await);
     }
+    report.note_duplicates(uuids);
     Ok(report)
 }
 
+/// The commitments of all clusters by UUID, each as `<cluster>/<name>`.
+#[derive(Debug, Default)]
+struct SameUuid(BTreeMap<String, BTreeSet<String>>);
+
+impl SameUuid {
+    fn note(&mut self, cluster: &ClusterName, name: &str, data: &Value) {
+        let uuid = data["spec"]["commitmentUUID"].as_str().unwrap_or_default().to_owned();
+        self.0.entry(uuid).or_default().insert(format!("{cluster}/{name}"));
+    }
+
+    /// The other objects with the UUID of each object that is not the only one.
+    fn others(&self) -> BTreeMap<&str, String> {
+        let shared = self.0.values().filter(|all| all.len() > 1);
+        let others = |one: &String, all: &BTreeSet<String>| {
+            all.iter().filter(|other| *other != one).cloned().collect::<Vec<_>>().join(", ")
+        };
+        shared.flat_map(|all| all.iter().map(move |one| (one.as_str(), others(one, all)))).collect()
+    }
+}
+
 /// The objects of one kind in a cluster, if the configuration says that it serves the kind.
-async fn kind<K: Kind>(cluster: &Cluster, routes: &Routes, plural: &'static str) -> Option<Checked> {
+async fn kind<K: Kind>(
+    cluster: &Cluster,
+    routes: &Routes,
+    plural: &'static str,
+    inspect: &mut dyn FnMut(&str, &Value),
+) -> Option<Checked> {
     if !routes.serves::<K>(&cluster.name) {
         return None;
     }
@@ -63,12 +92,13 @@ async fn kind<K: Kind>(cluster: &Cluster, routes: &Routes, plural: &'static str)
             eprintln!("berth: cluster {}: {count} objects of kind {kind} checked{left}", cluster.name);
         }
     };
-    let tried = try_stored::<K>(cluster, &mut progress).await;
+    let tried = try_stored::<K>(cluster, inspect, &mut progress).await;
     let in_force = match &tried {
         Ok(_) => refuses::<K>(cluster, wrong::<K>()).await,
         Err(error) => Err(error.clone()),
     };
-    Some(Checked { cluster: cluster.name.to_string(), kind: kind.clone(), plural, tried, in_force })
+    let duplicates = BTreeMap::new();
+    Some(Checked { cluster: cluster.name.to_string(), kind, plural, tried, in_force, duplicates })
 }
 
 /// An object that our rules refuse and those of the reference do not.
@@ -88,6 +118,17 @@ fn wrong<K: Kind>() -> Value {
 
 // The result of the check, with advice.
 
+/// Fields that no change can correct, by kind.
+const IMMUTABLE: [(&str, &str); 7] = [
+    ("committedresources", "spec.commitmentUUID"),
+    ("committedresources", "spec.resourceType"),
+    ("reservations", "spec.type"),
+    ("flavorgroupcapacities", "spec.flavorGroup"),
+    ("flavorgroupcapacities", "spec.availabilityZone"),
+    ("projectquotas", "spec.projectID"),
+    ("projectquotas", "spec.availabilityZone"),
+];
+
 /// The result for all clusters.
 #[derive(Debug, Default, Serialize)]
 struct CrdCheckReport {
@@ -103,6 +144,8 @@ struct Checked {
     plural: &'static str,
     tried: Result<Tried, ReadError>,
     in_force: Result<bool, ReadError>,
+    /// The commitments whose UUID others have as well, with the names of those.
+    duplicates: BTreeMap<String, String>,
 }
 
 /// One field of one object.
@@ -124,6 +167,16 @@ impl Extend<Checked> for CrdCheckReport {
 }
 
 impl CrdCheckReport {
+    fn note_duplicates(&mut self, uuids: &SameUuid) {
+        for (name, others) in uuids.others() {
+            let (cluster, name) = name.split_once('/').unwrap_or_default();
+            let commitments = self.checked.iter_mut().filter(|one| one.kind == "CommittedResource");
+            for one in commitments.filter(|one| one.cluster == cluster) {
+                one.duplicates.insert(name.to_owned(), others.clone());
+            }
+        }
+    }
+
     fn is_good(&self) -> bool {
         self.checked.iter().all(|one| {
             one.in_force == Ok(true)
@@ -162,6 +215,12 @@ impl Checked {
     /// Old objects are served as they are: rules are checked for changes.
     fn advice(&self, name: &str, field: &str) -> String {
         let plural = self.plural;
+        if let Some(others) = self.duplicates.get(name).filter(|_| field == "metadata.name") {
+            return format!("delete it or {others}: they have the same spec.commitmentUUID, and only one is served");
+        }
+        if IMMUTABLE.contains(&(plural, field)) {
+            return format!("delete it and create another object: {field} cannot be changed");
+        }
         match field {
             "metadata.name" => {
                 "leave it until it ends: a name cannot be changed, and it is served under this one".to_owned()

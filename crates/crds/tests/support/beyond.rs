@@ -81,6 +81,16 @@ fn commitments() -> Vec<Case> {
             "spec.amount",
         ),
         refused("C7", COMMITMENT, create([set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
+        refused("C7 later", COMMITMENT, update([], [set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
+        refused(
+            "C7 amount",
+            COMMITMENT,
+            update(
+                [set("/spec/amount", "0"), set("/spec/endTime", "2020-01-01T00:00:00Z")],
+                [set("/spec/amount", "1Gi"), set("/spec/endTime", "2020-01-02T00:00:00Z")],
+            ),
+            "spec.endTime",
+        ),
         refused("C1 name", COMMITMENT, create([set("/metadata/name", "my-commitment")]), "metadata.name"),
         refused(
             "C1 update",
@@ -130,6 +140,7 @@ fn reservations() -> Vec<Case> {
             "spec.type",
         ),
         refused("R3", SLOT, create([set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
+        refused("R3 later", SLOT, update([], [set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
         refused("R4 none", FAILOVER, create([remove("/spec/resources")]), "spec.resources"),
         refused(
             "R4 misspelt",
@@ -163,6 +174,12 @@ fn slots() -> Vec<Case> {
             "R7 flavor",
             SLOT,
             create([set("/spec/committedResourceReservation/resourceName", "")]),
+            "resourceName",
+        ),
+        refused(
+            "R7 flavor later",
+            SLOT,
+            update([], [remove("/spec/committedResourceReservation/resourceName")]),
             "resourceName",
         ),
         refused(

@@ -128,7 +128,8 @@ impl<'a> Names<'a> {
         let Scope { this, old, schema, optional_old } = self.scope;
         match name {
             "self" => Ok(typed(this, Some(schema))),
-            "oldSelf" if optional_old => Ok(Cel::Optional(old.map(|old| Box::new(typed(old, Some(schema)))))),
+            // The real API server does not convert the times in it.
+            "oldSelf" if optional_old => Ok(Cel::Optional(old.map(|old| Box::new(typed(old, None))))),
             "oldSelf" => old.map(|old| typed(old, Some(schema))).ok_or_else(|| "there is no oldSelf".to_owned()),
             name => TYPES
                 .iter()
@@ -166,13 +167,13 @@ fn typed<'a>(value: &'a Value, schema: Option<&'a dyn Typed>) -> Cel<'a> {
     }
 }
 
-fn member<'a>(of: &Cel<'a>, field: &str) -> Option<Cel<'a>> {
 /// A date; one that is later than our type of times can show is the last one.
 pub(crate) fn time(text: &str) -> Option<Timestamp> {
     let is_late = || Pieces::parse(text).is_ok_and(|pieces| pieces.offset().is_some() && pieces.date().year() == 9999);
     text.parse().ok().or_else(|| is_late().then_some(Timestamp::MAX))
 }
 
+fn member<'a>(of: &Cel<'a>, field: &str) -> Option<Cel<'a>> {
     let Cel::Tree(Value::Object(fields), schema) = of else { return None };
     let value = fields.get(field)?;
     Some(typed(value, schema.and_then(|schema| schema.child(field))))
@@ -302,6 +303,11 @@ fn call<'a>(function: Function, arguments: &[Cel<'a>]) -> Evaluated<'a> {
         (Function::Size, [of]) => size(of).map(|size| Cel::Int(i64::try_from(size).unwrap_or(i64::MAX))),
         (Function::Type, [of]) => type_of(of).map(Cel::Type),
         (Function::LowerAscii, [of]) => Ok(Cel::Text(Cow::Owned(string(of)?.to_ascii_lowercase()))),
+        (Function::Timestamp, [Cel::Text(text)]) => {
+            time(text).map(Cel::Time).ok_or_else(|| format!("{text:?} is no time"))
+        }
+        (Function::Timestamp, [Cel::Time(time)]) => Ok(Cel::Time(*time)),
+        (Function::Dyn, [value]) => Ok(value.clone()),
         (Function::HasValue, [Cel::Optional(value)]) => Ok(Cel::Bool(value.is_some())),
         (Function::Value, [Cel::Optional(Some(value))]) => Ok((**value).clone()),
         (function, arguments) => Err(format!("{function:?} does not take {arguments:?}")),

@@ -40,6 +40,8 @@ pub(super) enum Function {
     StartsWith,
     EndsWith,
     Contains,
+    Timestamp,
+    Dyn,
 }
 
 /// An expression.
@@ -284,6 +286,8 @@ impl Parser {
             },
             ("size", 1) => Ok(Expression::Call(Function::Size, arguments)),
             ("type", 1) => Ok(Expression::Call(Function::Type, arguments)),
+            ("timestamp", 1) => Ok(Expression::Call(Function::Timestamp, arguments)),
+            ("dyn", 1) => Ok(Expression::Call(Function::Dyn, arguments)),
             (name, count) => Err(format!("the function {name} with {count} arguments is not known here")),
         }
     }

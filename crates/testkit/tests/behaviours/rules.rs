@@ -32,6 +32,7 @@ behaviours![
     lists_by_type_are_replaced_as_a_whole,
     a_status_is_checked_too,
     an_old_fault_that_is_left_alone_is_not_checked,
+    an_old_fault_may_stay_beside_a_change,
     an_update_that_breaks_a_rule_changes_nothing,
 ];
 
@@ -249,6 +250,25 @@ async fn an_old_fault_that_is_left_alone_is_not_checked(context: Context) {
     assert!(body["message"].as_str().unwrap().contains("resources must have the keys memory and cpu"), "{body}");
     context.merge(&reservation("a"), json!({ "metadata": { "finalizers": null } })).await.ok();
     context.delete(&reservation("a"), json!({})).await.ok();
+}
+
+async fn an_old_fault_may_stay_beside_a_change(context: Context) {
+    let mut old = slot("a");
+    old["spec"]["startTime"] = json!("2026-03-01T01:00:00+02:00");
+    old["spec"]["endTime"] = json!("2026-02-28T22:30:00Z");
+    for field in ["resourceName", "resourceGroup", "projectID"] {
+        old["spec"]["committedResourceReservation"][field] = json!("");
+    }
+    context.special.store_old(&old).await;
+    let change = json!({ "spec": { "targetHost": "h", "committedResourceReservation": { "parentGeneration": 9 } } });
+    context.merge(&reservation("a"), change).await.ok();
+    let corrected = json!({ "spec": { "endTime": "2026-03-01T00:00:00Z",
+                                      "committedResourceReservation": { "resourceName": "f" } } });
+    context.merge(&reservation("a"), corrected).await.ok();
+    let again = json!({ "spec": { "endTime": "2026-02-28T22:30:00Z",
+                                  "committedResourceReservation": { "resourceName": null } } });
+    let fields = ["spec.committedResourceReservation.resourceName", "spec.endTime"];
+    context.merge(&reservation("a"), again).await.invalid(&fields);
 }
 
 async fn an_update_that_breaks_a_rule_changes_nothing(context: Context) {

@@ -1,11 +1,17 @@
 use berth_cluster::{Fault, ReadError, Refused, Tried, Untried};
-use berth_core::ClusterName;
 use insta::assert_snapshot;
 
 use super::*;
 
 fn checked(kind: &str, plural: &'static str, tried: Tried) -> Checked {
-    Checked { cluster: "home".to_owned(), kind: kind.to_owned(), plural, tried: Ok(tried), in_force: Ok(true) }
+    Checked {
+        cluster: "home".to_owned(),
+        kind: kind.to_owned(),
+        plural,
+        tried: Ok(tried),
+        in_force: Ok(true),
+        duplicates: [].into(),
+    }
 }
 
 fn refused(name: &str, field: &str, found: &str, expected: &str) -> Refused {
@@ -66,6 +72,29 @@ fn what_is_found_is_reported_with_what_to_do() {
     let counts = "15 objects checked, 3 would be refused; 1 object could not be tried; 2 kinds could not be checked \
                   against our rules";
     assert_eq!(report.summary(), counts);
+}
+
+#[test]
+fn what_cannot_be_changed_is_not_to_be_edited_and_of_duplicates_one_is_to_be_deleted() {
+    let refused = vec![
+        refused("another", "metadata.name", "\"another\"", "metadata.name must be commitment-uuid-1"),
+        refused("commitment-x", "spec.commitmentUUID", "\"x\"", "commitmentUUID must be 6 to 40 letters"),
+    ];
+    let mut report =
+        report([checked("CommittedResource", "committedresources", Tried { objects: 3, refused, ..Tried::default() })]);
+    let mut uuids = SameUuid::default();
+    for (name, uuid) in [("another", "uuid-1"), ("commitment-uuid-1", "uuid-1"), ("commitment-x", "x")] {
+        uuids.note(&ClusterName::home(), name, &json!({ "spec": { "commitmentUUID": uuid } }));
+    }
+    report.note_duplicates(&uuids);
+    let advice: Vec<_> = report.checked[0].findings().map(|finding| finding.advice).collect();
+    assert_eq!(
+        advice,
+        [
+            "delete it or home/commitment-uuid-1: they have the same spec.commitmentUUID, and only one is served",
+            "delete it and create another object: spec.commitmentUUID cannot be changed",
+        ]
+    );
 }
 
 #[test]
