@@ -68,9 +68,8 @@ advisories: ## Ask GitHub's database of advisories about all dependencies.
 	@hack/deny.sh advisories
 
 .PHONY: crds
-crds: check-tools ## Write the CRDs to config/crd/ and config/crd-optional/ anew.
+crds: check-tools ## Write the CRDs to config/crd/ anew.
 	$(CARGO) run --locked -q -p berth -- crds --directory config/crd
-	$(CARGO) run --locked -q -p berth-crds --example print -- --optional config/crd-optional
 
 .PHONY: rbac
 rbac: check-tools ## Write the rights of the operator to config/rbac/ anew.

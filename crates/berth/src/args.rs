@@ -39,7 +39,7 @@ pub enum Command {
     /// Try a request to the scheduler without changing anything: which hosts it would get, and why not the others.
     Schedule(Box<ScheduleArguments>),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`, or check stored objects.
-    Crds(CrdsArguments),
+    Crds(Box<CrdsArguments>),
     /// Print the service account of the operator and the rights that it needs, for `kubectl apply -f -`.
     Rbac(RbacArguments),
     /// Check a configuration without starting anything.

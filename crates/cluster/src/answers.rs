@@ -13,7 +13,7 @@ pub(crate) fn describe_status(status: &Status) -> String {
             format!("the API server refuses it (403): {log}; grant it with a ClusterRole and a binding to our account")
         }
         403 => format!("the API server refuses it (403): {log}"),
-        404 => "the API server does not know the kind (404): install its CRD (berth crds prints it)".to_owned(),
+        404 => "the API server does not know the kind (404): install its CRD (berth crds prints ours)".to_owned(),
         code => format!("the API server answers {code}: {log}"),
     }
 }
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(format_answer(500, ""), "the API server answers 500: Reason");
         assert_eq!(
             format_answer(404, "404 page not found"),
-            "the API server does not know the kind (404): install its CRD (berth crds prints it)"
+            "the API server does not know the kind (404): install its CRD (berth crds prints ours)"
         );
         let expired = "the API server does not accept our credentials (401): renew the token or the client certificate";
         assert_eq!(format_answer(401, "Unauthorized"), expired);

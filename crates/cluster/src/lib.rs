@@ -16,6 +16,7 @@ mod conflicts;
 mod connect;
 mod deadlines;
 mod decode_guard;
+mod definitions;
 mod difference;
 mod disruption_limit;
 mod error_class;
@@ -53,6 +54,7 @@ pub use clusters::Clusters;
 pub use conflicts::watch_conflicts;
 pub use connect::{ConnectError, home_server};
 pub use decode_guard::DecodeGuard;
+pub use definitions::{Definition, DefinitionState, definitions_of_others};
 pub use difference::difference;
 pub use disruption_limit::{
     Disruption, DisruptionLimit, DisruptionLimitParts, Requester, Stopped, disruption_limited_slots,

@@ -123,7 +123,7 @@ impl Need {
 pub enum Preflight {
     #[error("cluster {cluster}: the API server has version {found}; upgrade it to {}.{} or newer", OLDEST.0, OLDEST.1)]
     Version { cluster: ClusterName, found: String },
-    #[error("cluster {cluster}: {resource} of {group_version} is not served; install its CRD (berth crds prints it)")]
+    #[error("cluster {cluster}: {resource} of {group_version} is not served; install its CRD (berth crds prints ours)")]
     NotServed { cluster: ClusterName, group_version: String, resource: String },
     #[error(
         "cluster {cluster}: we may not {verbs} {resource}{names}{place}; grant it with a {role} and a binding to our account"
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "cluster home: things/status of test.berth/v1 is not served; install its CRD (berth crds prints it)",
+                "cluster home: things/status of test.berth/v1 is not served; install its CRD (berth crds prints ours)",
                 "cluster home: we may not delete things.test.berth; grant it with a ClusterRole and a binding to our account",
             ]
         );
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "cluster home: things/status of test.berth/v1 is not served; install its CRD (berth crds prints it)",
+                "cluster home: things/status of test.berth/v1 is not served; install its CRD (berth crds prints ours)",
                 "cluster home: we may not delete things.test.berth; grant it with a ClusterRole and a binding to our account",
                 "cluster home: we may not patch events.events.k8s.io in namespace default; grant it with a Role and a binding \
                  to our account",

@@ -317,6 +317,11 @@ const ONE_GROUP_TYPE: What = What::Rule(Rule::new(
 
 const OVERCOMMIT: What = What::Rule(Rule::new("self.all(k, self[k] >= 1.0)", "overcommit ratios must be >= 1.0"));
 
+/// Whether the CRD of a kind is ours: each of them has checks, except the optional one.
+pub(crate) fn is_ours(crd: &CustomResourceDefinition) -> bool {
+    OURS.iter().any(|check| check.kind == crd.spec.names.kind)
+}
+
 /// Adds our checks to the CRD of a kind, if we have any.
 pub(crate) fn apply(crd: &mut CustomResourceDefinition) {
     attach(crd, OURS);

@@ -1,5 +1,4 @@
-//! The `CustomResourceDefinition`s: what `berth crds` prints and `config/crd/` holds, and the
-//! optional ones of `config/crd-optional/`.
+//! The `CustomResourceDefinition`s: what `berth crds` prints and `config/crd/` holds, and those of others.
 //!
 //! The schema of a kind comes from its Rust type, `normalise` brings it to the form of the reference, and `rules` adds
 //! what Berth checks beyond the reference.
@@ -32,14 +31,22 @@ pub struct File {
     pub text: String,
 }
 
-/// The CRDs of all kinds, in a fixed order, with all rules.
-///
-/// Knowledge, Datasource, Hypervisor and Pipeline belong to other deployments; a production installation must not
-/// overwrite theirs.
+/// The CRDs of all kinds that a cloud has, in a fixed order, with all rules, without the optional ones.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = without_rules();
     crds.iter_mut().for_each(checks::apply);
     crds
+}
+
+/// The CRDs of the kinds that are ours, also the optional one.
+pub fn ours() -> Vec<CustomResourceDefinition> {
+    all().into_iter().filter(checks::is_ours).chain(optional()).collect()
+}
+
+/// The CRDs of kinds that belong to other deployments: Knowledge, Datasource, Hypervisor and Pipeline. An installation
+/// must not overwrite theirs.
+pub fn of_others() -> Vec<CustomResourceDefinition> {
+    all().into_iter().filter(|crd| !checks::is_ours(crd)).collect()
 }
 
 /// The CRDs of kinds that Berth uses where they are installed and does without otherwise: History.
@@ -71,21 +78,12 @@ pub fn yaml(crd: &CustomResourceDefinition) -> Result<String, Error> {
     serde_saphyr::to_string(crd).map_err(|source| Error { name: crd.metadata.name.clone().unwrap_or_default(), source })
 }
 
-/// All CRDs as files of `config/crd/`, in alphabetical order.
-pub fn files() -> Result<Vec<File>, Error> {
-    printed(&all())
-}
-
-/// The optional CRDs as files of `config/crd-optional/`, in alphabetical order.
-pub fn optional_files() -> Result<Vec<File>, Error> {
-    printed(&optional())
-}
-
-fn printed(crds: &[CustomResourceDefinition]) -> Result<Vec<File>, Error> {
-    let mut files = crds
-        .iter()
-        .map(|crd| Ok(File { name: file_name(crd), text: yaml(crd)? }))
-        .collect::<Result<Vec<_>, Error>>()?;
+/// The CRDs that are ours as files of `config/crd/`, in alphabetical order; also those of others on demand.
+pub fn files(of_others: bool) -> Result<Vec<File>, Error> {
+    let others = if of_others { self::of_others() } else { Vec::new() };
+    let crds = ours().into_iter().chain(others);
+    let files = crds.map(|crd| Ok(File { name: file_name(&crd), text: yaml(&crd)? }));
+    let mut files = files.collect::<Result<Vec<_>, Error>>()?;
     files.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(files)
 }

@@ -20,6 +20,7 @@ pub mod hypervisor;
 mod hypervisor_details;
 pub mod knowledge;
 pub mod labels;
+mod lacks;
 pub mod names;
 mod normalise;
 pub mod pipeline;
@@ -48,6 +49,7 @@ pub use flavor_group_capacity::{
 pub use history::{History, HistorySpec, HistoryStatus};
 pub use hypervisor::{Hypervisor, HypervisorSpec, HypervisorStatus};
 pub use knowledge::{Knowledge, KnowledgeSpec, KnowledgeStatus};
+pub use lacks::lacks;
 pub use pipeline::{Pipeline, PipelineSpec, PipelineStatus};
 pub use project_quota::{ProjectQuota, ProjectQuotaSpec, ProjectQuotaStatus};
 pub use quantity::Quantity;

@@ -9,12 +9,18 @@ use berth_crds::generate;
 
 #[test]
 fn the_files_are_current() {
-    compare("config/crd", generate::files().unwrap());
+    compare("config/crd", generate::files(false).unwrap());
 }
 
 #[test]
-fn the_files_of_kinds_that_need_not_be_installed_are_current() {
-    compare("config/crd-optional", generate::optional_files().unwrap());
+fn those_of_others_are_printed_on_demand_only() {
+    let names = |of_others| generate::files(of_others).unwrap().into_iter().map(|file| file.name).collect::<Vec<_>>();
+    let ours = ["committedresources", "flavorgroupcapacities", "histories", "projectquotas", "reservations"];
+    assert_eq!(names(false), ours.map(|plural| format!("cortex.cloud_{plural}.yaml")));
+    let others = names(true).into_iter().filter(|name| !names(false).contains(name)).collect::<Vec<_>>();
+    let plurals =
+        ["cortex.cloud_datasources", "cortex.cloud_knowledges", "cortex.cloud_pipelines", "kvm.cloud.sap_hypervisors"];
+    assert_eq!(others, plurals.map(|plural| format!("{plural}.yaml")));
 }
 
 fn compare(folder: &str, files: Vec<generate::File>) {

@@ -16,6 +16,15 @@ pub struct CrdsArguments {
     /// Write one file per definition into this directory instead of printing them.
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
+    /// Also those of other deployments, for tests and demos: where they are installed this would overwrite them.
+    #[arg(long)]
+    pub all: bool,
+    /// Print nothing; compare the installed definitions of other deployments with what is read of their objects.
+    #[arg(long, conflicts_with_all = ["all", "directory"])]
+    pub check_only: bool,
+    /// Which clusters, and how they are configured; for the comparison.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
 }
 
 /// Actions besides printing the definitions.
@@ -105,7 +114,9 @@ mod tests {
     #[test]
     fn definitions_are_printed_or_checked() {
         let Ok(Command::Crds(printed)) = parsed("berth crds --directory d") else { panic!("another command") };
-        assert!(printed.command.is_none() && printed.directory.is_some());
+        assert!(printed.command.is_none() && printed.directory.is_some() && !printed.all && !printed.check_only);
+        assert!(parsed("berth crds --all").is_ok() && parsed("berth crds --check-only --kubeconfig k").is_ok());
+        assert!(parsed("berth crds --all --check-only").is_err());
         let Ok(Command::Crds(checked)) = parsed("berth crds check -o json") else { panic!("another command") };
         let Some(CrdsCommand::Check(arguments)) = checked.command else { panic!("another command") };
         assert_eq!(arguments.output, Output::Json);

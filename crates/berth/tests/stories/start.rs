@@ -90,7 +90,7 @@ fn the_definitions_are_printed_and_written() {
     assert_eq!(printed.status, 0);
     let documents: Vec<&str> = printed.stdout.split("---\n").filter(|text| !text.is_empty()).collect();
     let current: BTreeMap<PathBuf, String> =
-        generate::files().unwrap().into_iter().map(|file| (file.name.into(), file.text)).collect();
+        generate::files(false).unwrap().into_iter().map(|file| (file.name.into(), file.text)).collect();
     assert_eq!(documents, current.values().collect::<Vec<_>>());
 
     let folder = tempfile::tempdir().unwrap();

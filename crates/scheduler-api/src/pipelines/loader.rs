@@ -88,7 +88,7 @@ impl PipelineLoader {
         if self.store.is_served(&ClusterName::home()) {
             "scheduler.pipelines is crd, and there is no Pipeline of Nova: create one, or set it to builtin+crd"
         } else {
-            "scheduler.pipelines is crd, and the kind Pipeline is not installed: install its CRD (berth crds prints it), \
+            "scheduler.pipelines is crd, and the kind Pipeline is not installed: install its CRD, \
              or set it to builtin+crd"
         }
     }

@@ -152,7 +152,7 @@ async fn a_crd_that_was_removed_and_installed_again_is_listed_anew() {
     remote.becomes(Mood::Answers(404));
     a_while().await;
     let install =
-        "its watch fails: the API server does not know the kind (404): install its CRD (berth crds prints it)";
+        "its watch fails: the API server does not know the kind (404): install its CRD (berth crds prints ours)";
     assert_eq!(fed.why_partial("az-b"), install);
     assert_eq!(fed.names().len(), 2, "a kind that is not served says nothing about its objects");
     remote.becomes(fine(&[thing("b", "b2", 31)], 40));
