@@ -126,6 +126,7 @@ fn pace(interval: Duration, took: Duration) -> Duration {
 struct WatchdogState {
     outside: ExternalChanges,
     hosts: Overdue,
+    zones: Overdue,
     orphans: Overdue,
 }
 
@@ -137,28 +138,34 @@ struct ViolationsAt {
 
 impl WatchdogState {
     fn new(limit: Duration, paused: PausedScope) -> Self {
-        let (hosts, orphans) =
-            (Overdue::on_gone_hosts(limit, paused.clone()), Overdue::without_commitment(limit, paused));
-        Self { outside: ExternalChanges::default(), hosts, orphans }
+        Self {
+            outside: ExternalChanges::default(),
+            hosts: Overdue::on_gone_hosts(limit, paused.clone()),
+            zones: Overdue::on_relabelled_hosts(limit, paused.clone()),
+            orphans: Overdue::without_commitment(limit, paused),
+        }
     }
 
     fn interrupted(&mut self, now: Duration) {
-        self.hosts.interrupted(now);
-        self.orphans.interrupted(now);
+        for overdue in [&mut self.hosts, &mut self.zones, &mut self.orphans] {
+            overdue.interrupted(now);
+        }
     }
 
     fn check(&mut self, stores: &Stores, now: Duration) -> ViolationsAt {
         let snapshot = snapshot(stores);
         let everything = snapshot.everything();
         self.outside.learn(&snapshot, &everything);
-        self.hosts.learn(&snapshot, &everything, now);
-        self.orphans.learn(&snapshot, &everything, now);
+        for overdue in [&mut self.hosts, &mut self.zones, &mut self.orphans] {
+            overdue.learn(&snapshot, &everything, now);
+        }
         if every_cluster(&stores.hypervisors, |store, cluster| store.require_complete(cluster).map(drop)).is_err() {
             // A host that cannot be read may be any of those that are missing.
             self.hosts.interrupted(now);
         }
         let mut always = always(&snapshot, &self.outside);
-        always.extend(self.hosts.violations(now).into_iter().chain(self.orphans.violations(now)));
+        always
+            .extend([&self.hosts, &self.zones, &self.orphans].into_iter().flat_map(|overdue| overdue.violations(now)));
         let mut at_rest = at_rest(&snapshot);
         // Slots of old data are never marked.
         at_rest.retain(|violation| violation.invariant != Invariant::SlotUnmarked);

@@ -67,6 +67,8 @@ pub enum Invariant {
     VmConfirmedUntrue,
     /// A slot leaves a host that no longer exists after its grace period.
     SlotOnGoneHost,
+    /// A slot without VMs leaves a host that was given another zone; one with VMs stays and is reported.
+    SlotOnRelabelledHost,
     /// A slot that Berth created is deleted when its commitment has been gone for longer than its grace period.
     OrphanStays,
     /// Not more slots of a zone than the disruption limit allows are deleted or lose their host within ten minutes

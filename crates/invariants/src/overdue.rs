@@ -1,5 +1,5 @@
-//! Violations that may exist for a limited time: a slot on a host that is gone, and an orphaned slot. The time is an
-//! argument.
+//! Violations that may exist for a limited time: a slot on a host that is gone or in another zone, and an orphaned slot.
+//! The time is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use berth_crds::Reservation;
 use berth_crds::conditions::safety;
 
-use crate::slots::{is_ours, on_its_way_out, orphaned};
+use crate::slots::{is_ours, on_its_way_out, orphaned, wrong_zone};
 use crate::{Invariant, Key, PausedScope, Snapshot, Touched, Violation};
 
-/// Checks one of two invariants about time. It is up to date if [`Overdue::learn`] gets every change, and all objects
+/// Checks one of the invariants about time. It is up to date if [`Overdue::learn`] gets every change, and all objects
 /// at the beginning. All times are readings of one monotonic clock.
 #[derive(Clone, Debug)]
 pub struct Overdue {
@@ -32,6 +32,11 @@ impl Overdue {
     /// takes for hearing, deciding and writing.
     pub fn on_gone_hosts(limit: Duration, paused: PausedScope) -> Self {
         Self { invariant: Invariant::SlotOnGoneHost, limit, paused, noticed: BTreeMap::new() }
+    }
+
+    /// Slots on hosts that were given another zone, also those that stay because of their VMs.
+    pub fn on_relabelled_hosts(limit: Duration, paused: PausedScope) -> Self {
+        Self { invariant: Invariant::SlotOnRelabelledHost, ..Self::on_gone_hosts(limit, paused) }
     }
 
     /// Slots that carry our mark and that no commitment has, which may stay for `limit`.
@@ -69,6 +74,7 @@ impl Overdue {
         let slot = snapshot.slot(key).filter(|slot| !on_its_way_out(slot) && !is_held_back(slot))?;
         let what = match self.invariant {
             Invariant::OrphanStays if is_ours(slot) => orphaned(snapshot, key, slot).map(|violation| violation.text),
+            Invariant::SlotOnRelabelledHost => wrong_zone(snapshot, key, slot).map(|violation| violation.text),
             Invariant::SlotOnGoneHost if has_flavor(slot) => find_gone_host(snapshot, slot),
             _ => None,
         };

@@ -2,6 +2,7 @@
 //! the remaining work.
 
 mod disruption;
+mod misplaced;
 mod verification;
 
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use berth_cluster::{Event, EventKind, Guard, ObjectKey, WriteError, Written};
 use berth_core::{HostName, SlotKey};
 use berth_crds::Reservation;
 use berth_crds::conditions::reservation::{self as texts, Reason};
-use berth_scheduler::{CommitmentRequest, Placed, Placement, Scheduler, SchedulerError, SlotRequest};
 use berth_crds::conditions::{Status, safety};
+use berth_scheduler::{CommitmentRequest, Placed, Placement, Scheduler, SchedulerError, SlotRequest};
 use kube::Resource;
 use tokio::time::Instant;
 use tracing::{debug, info};
@@ -193,7 +194,6 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(self.context.reservations.patch_status(key, old, &new).await.map(drop)?)
     }
 
-    pub(crate) fn publish(&self, key: &ObjectKey, object: &Reservation, kind: EventKind, reason: &str, note: String) {
     /// The object decodes again.
     pub(crate) async fn take_back_invalid(&self, key: &ObjectKey, old: &Reservation) -> Result<(), Error> {
         let mut new = old.clone();
@@ -202,6 +202,7 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(self.context.reservations.patch_status(key, old, &new).await.map(drop)?)
     }
 
+    pub(crate) fn publish(&self, key: &ObjectKey, object: &Reservation, kind: EventKind, reason: &str, note: String) {
         let event = Event { kind, reason: reason.to_owned(), action: "Place".to_owned(), note };
         self.context.events.publish(&key.cluster, &object.object_ref(&()), event);
     }

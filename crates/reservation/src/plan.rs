@@ -97,8 +97,27 @@ fn plan_on_host(facts: &ReservationFacts, host: &HostName, delays: Delays) -> Re
         }
         HostFact::Missing(..) => revoke_unfit(facts, Revocation::NoSuchHost(host.clone())).into_plan(),
         HostFact::Unreadable if !in_force => ReservationStep::Nothing.requeue_after(delays.retry),
+        HostFact::Exists if in_force && has_to_leave_zone(facts) => plan_in_other_zone(facts, host, delays),
         HostFact::Exists | HostFact::Unreadable if in_force => plan_in_place(facts, delays),
         HostFact::Exists | HostFact::Unreadable => arriving(facts, host),
+    }
+}
+
+/// A slot with VMs stays with them. The zone of the host may have been corrected while it cannot be read.
+fn has_to_leave_zone(facts: &ReservationFacts) -> bool {
+    facts.misplaced.is_some() && facts.hosts_are_synced && facts.slot.expected.is_empty() && facts.confirmed.is_empty()
+}
+
+fn plan_in_other_zone(facts: &ReservationFacts, host: &HostName, delays: Delays) -> ReservationPlan {
+    let left = delays.grace.saturating_sub(facts.misplaced.unwrap_or_default());
+    match &facts.verdict {
+        HostVerdict::WrongZone { zone } if left.is_zero() => {
+            ReservationStep::Revoke(Revocation::WrongZone(host.clone(), zone.to_string())).into_plan()
+        }
+        _ => {
+            let plan = plan_in_place(facts, delays);
+            ReservationPlan { requeue_after: plan.requeue_after.map(|after| after.min(left)), ..plan }
+        }
     }
 }
 

@@ -8,8 +8,9 @@ use berth_cluster::{CompleteStore, Entry, ObjectKey, Partial};
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, HostName, SlotKey, VmId};
 use berth_crds::{Hypervisor, Reservation, facts, labels};
-use berth_scheduler::{Scheduler, SlotRequest};
+use berth_scheduler::{HostVerdict, Scheduler, SlotRequest};
 use kube::ResourceExt;
+use tokio::time::Instant;
 
 use crate::facts::{HostFact, ReservationFacts, VmFact};
 use crate::reconcile::ReservationController;
@@ -23,17 +24,28 @@ impl<S: Scheduler> ReservationController<S> {
         let hosts = self.context.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
         let synced = |cluster: &ClusterName| self.context.hypervisors.require_synced(cluster).is_ok();
         let complete = hosts.as_ref().and_then(|cluster| self.complete_hosts(cluster, &slot, None).ok());
+        let verdict = self.context.scheduler.verdict(&SlotKey::from(key));
         ReservationFacts {
             paused: self.context.pauses.slot(object),
             confirmed: confirmed(object),
             vms: self.vms(key, object, &slot, complete.as_ref()),
             hosts_are_complete: complete.is_some(),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host, &slot)),
-            verdict: self.context.scheduler.verdict(&SlotKey::from(key)),
+            misplaced: self.misplaced(key, &slot, &verdict),
+            verdict,
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
             hosts_are_synced: hosts.as_ref().is_some_and(synced),
             slot,
         }
+    }
+
+    /// For how long the host of the slot has been in another zone, as far as this process knows.
+    fn misplaced(&self, key: &ObjectKey, slot: &Slot, verdict: &HostVerdict) -> Option<Duration> {
+        if slot.is_in_force() && matches!(verdict, HostVerdict::WrongZone { .. }) {
+            return Some(self.misplaced.note(key, Instant::now()));
+        }
+        self.misplaced.forget(key);
+        None
     }
 
     fn is_good(&self, hosts: Option<&ClusterName>, host: &HostName, slot: &Slot) -> bool {

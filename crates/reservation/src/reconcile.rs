@@ -63,6 +63,8 @@ pub struct Context<S> {
 pub struct ReservationController<S> {
     pub(crate) context: Context<S>,
     pub(crate) missing: FirstSeen<HostName, Duration>,
+    /// Slots in force whose host was given another zone.
+    pub(crate) misplaced: FirstSeen<ObjectKey>,
     pub(crate) missing_vms: MissingVms,
     /// Since when the filter counts in the condition of a slot without a host have not changed.
     pub(crate) reported_since: FirstSeen<ObjectKey>,
@@ -111,8 +113,8 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
 impl<S: Scheduler> ReservationController<S> {
     pub fn new(context: Context<S>) -> Self {
         let (missing, missing_vms) = (FirstSeen::default(), MissingVms::default());
-        let (reported, promised) = (FirstSeen::default(), FirstSeen::default());
-        Self { context, missing, missing_vms, reported_since: reported, promised, evictions: Evictions::default() }
+        let (reported_since, promised, misplaced) = (FirstSeen::default(), FirstSeen::default(), FirstSeen::default());
+        Self { context, missing, misplaced, missing_vms, reported_since, promised, evictions: Evictions::default() }
     }
 
     /// Where an eviction leaves the reason for taking the host of a slot.
@@ -136,6 +138,7 @@ impl<S: Scheduler> ReservationController<S> {
             self.reported_since.forget(&key);
             self.evictions.forget(&key);
             self.missing_vms.forget(&key);
+            self.misplaced.forget(&key);
             self.give_back(&key);
             self.context.disruption_limit.release(&Requester::of::<Reservation>(&key));
             return Ok(Action::AwaitChange);
@@ -143,6 +146,7 @@ impl<S: Scheduler> ReservationController<S> {
         Span::current().record("greq", given_request_id(&object));
         let facts = self.read(&key, &object);
         let ReservationPlan { step, requeue_after } = plan(&facts, self.context.settings.delays);
+        let object = self.report_misplaced(&key, object, &facts).await?;
         if step != ReservationStep::Place {
             self.give_back(&key);
         }

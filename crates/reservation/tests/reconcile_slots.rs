@@ -8,6 +8,7 @@ use std::time::Duration;
 use berth_cluster::testing::{applied_raw, failing};
 use berth_cluster::{Action, Classified, ErrorClass};
 use berth_core::ClusterName;
+use berth_crds::conditions::{self, safety};
 use berth_crds::{Hypervisor, Knowledge, Reservation, labels, names, testing};
 use berth_scheduler::Pipelines;
 use berth_testkit::{Fault, Verb, path_of, seeds};
@@ -273,4 +274,71 @@ async fn a_block_of_another_type_is_left_alone() {
     process.world.server.create(&foreign).unwrap();
     assert_eq!(process.reconcile(0).await.unwrap(), Action::AwaitChange);
     assert_eq!(process.world.server.take_log(), [""; 0]);
+}
+
+/// `node1` is given another zone, and the controller has reconciled.
+async fn relabelled(slots: u64) -> Process {
+    let process = begin(&[("node1", 30), ("node2", 30)]);
+    for number in 0..slots {
+        process.make(number, Some("node1"));
+    }
+    assert_eq!(process.settle().await, []);
+    process.expect(0, "vm-1");
+    process.run("node1", &["vm-1"]);
+    assert_eq!(process.settle().await, []);
+    let labels = json!({ "metadata": { "labels": { labels::ZONE: "elsewhere" } } });
+    process.world.server.edit::<Hypervisor>("node1", &labels).unwrap();
+    assert_eq!(process.settle().await, []);
+    process
+}
+
+fn misplaced(process: &Process, number: u64) -> Option<String> {
+    let status = process.slot(number).status.unwrap();
+    conditions::find(&status.conditions, safety::MISPLACED).map(|condition| condition.message.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_on_a_host_that_was_given_another_zone_say_so_and_leave_after_the_grace_period_unless_they_have_vms() {
+    let process = relabelled(2).await;
+    let start = "host node1 is in zone \"elsewhere\" now, the slot belongs into zone ";
+    for number in [0, 1] {
+        assert!(misplaced(&process, number).unwrap().starts_with(start));
+        assert_eq!(process.hosts(number), on("node1"), "it stays in force for now");
+    }
+    process.rests().await;
+    tokio::time::sleep(GRACE).await;
+    for number in [0, 1] {
+        process.reconcile(number).await.unwrap();
+    }
+    assert_eq!(process.settle().await, []);
+    assert_eq!((process.hosts(0), process.hosts(1)), (on("node1"), on("node2")));
+    assert_eq!((misplaced(&process, 0).is_some(), misplaced(&process, 1)), (true, None));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_given_back_its_zone_keeps_its_slots() {
+    let process = relabelled(2).await;
+    tokio::time::sleep(GRACE / 2).await;
+    let labels = json!({ "metadata": { "labels": { labels::ZONE: berth_crds::testing::ZONE } } });
+    process.world.server.edit::<Hypervisor>("node1", &labels).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!((misplaced(&process, 0), misplaced(&process, 1)), (None, None));
+    tokio::time::sleep(GRACE).await;
+    process.rests().await;
+    assert_eq!(process.hosts(1), on("node1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_slots_than_the_disruption_limit_admits_stay_on_hosts_that_were_given_another_zone() {
+    let process = relabelled(26).await;
+    tokio::time::sleep(GRACE).await;
+    for number in 0..26 {
+        process.reconcile(number).await.unwrap();
+    }
+    assert_eq!(process.settle().await, []);
+    assert!((0..26).all(|number| process.hosts(number) == on("node1")));
+    let held =
+        |number: u64| safety::holds(&process.slot(number).status.unwrap().conditions, safety::DISRUPTION_LIMITED);
+    assert!(!held(0) && held(1) && held(25));
 }

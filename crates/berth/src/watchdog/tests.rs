@@ -104,6 +104,25 @@ async fn a_slot_on_a_host_that_has_gone_is_counted_when_its_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_slot_on_a_host_that_was_given_another_zone_is_counted_when_its_time_is_over() {
+    let world = World::begin();
+    let mut placed = slot(2);
+    placed.spec.target_host = Some("node1".to_owned());
+    applied(&world.stores.reservations, &home(), placed);
+    let mut host = testing::hypervisor("node1", "1Ti", "64");
+    host.metadata.uid = Some("u-h".to_owned());
+    applied(&world.stores.hypervisors, &home(), testing::at_version(3, host.clone()));
+    world.after(INTERVAL * 3).await;
+    host.metadata.labels.get_or_insert_default().insert(berth_crds::labels::ZONE.to_owned(), "elsewhere".to_owned());
+    applied(&world.stores.hypervisors, &home(), testing::at_version(4, host));
+    world.after(OVERDUE - INTERVAL).await;
+    assert_eq!(world.counted(Invariant::SlotOnRelabelledHost), 0);
+    world.after(INTERVAL * 4).await;
+    assert_eq!(world.counted(Invariant::SlotOnRelabelledHost), 1);
+    assert_eq!(world.counted(Invariant::SlotInWrongZone), 0, "others changed the host");
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_ends_with_the_process() {
     let world = World::begin();
     world.after(SOON).await;

@@ -1,5 +1,5 @@
-//! The extra conditions `Paused` and `DisruptionLimited`, which protect an object from being changed. They are present
-//! while they hold and absent otherwise.
+//! The extra conditions: `Paused`, `DisruptionLimited` and `Invalid` say that nothing is done for an object, `Misplaced`
+//! that it is in the wrong place. They are present while they hold and absent otherwise.
 
 use jiff::Timestamp;
 
@@ -30,7 +30,7 @@ pub const BY_FLAVOR_GROUP: &str = "FlavorGroup";
 /// Reason of [`DISRUPTION_LIMITED`]: the host is not there any more.
 pub const HOST_MISSING: &str = "HostMissing";
 
-/// Reason of [`DISRUPTION_LIMITED`]: the host is in another zone.
+/// Reason of [`DISRUPTION_LIMITED`] and [`MISPLACED`]: the host is in another zone.
 pub const HOST_IN_ANOTHER_ZONE: &str = "HostInAnotherZone";
 
 /// Reason of [`DISRUPTION_LIMITED`]: the host has no free capacity for the slot.
@@ -41,6 +41,9 @@ pub const SLOTS_OF_WRONG_SHAPE: &str = "SlotsOfWrongShape";
 
 /// Reason of [`DISRUPTION_LIMITED`]: no commitment has the UUID of the slot.
 pub const ORPHANED: &str = "Orphaned";
+
+/// Type of the condition of a slot in force whose host was given another zone.
+pub const MISPLACED: &str = "Misplaced";
 
 /// Types that these conditions had in the previous release.
 const FORMER_TYPES: [(&str, &str); 2] = [("Frozen", PAUSED), ("Braked", DISRUPTION_LIMITED)];

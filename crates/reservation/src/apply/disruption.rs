@@ -84,14 +84,24 @@ impl<S: Scheduler> ReservationController<S> {
         entries
     }
 
-    /// If hosts are missing, all slots of the zone on all missing hosts: a zone that has lost all of its hosts must not
-    /// lose as many slots as the disruption limit allows.
+    /// All slots of the zone that the same cause concerns, on all hosts that are missing or in another zone: a zone that
+    /// has lost all of its hosts must not lose as many slots as the disruption limit allows.
     fn demand(&self, plan: &Disruption) -> impl Iterator<Item = ObjectKey> {
-        let missing = if plan.cause == HOST_MISSING { self.missing.keys() } else { Vec::new() };
-        let slots = missing.into_iter().flat_map(|host| self.on_host(&host));
-        let concerned =
-            slots.filter(|entry| zone(&entry.object) == plan.zone && self.context.pauses.slot(&entry.object).is_none());
+        let slots: Vec<_> = match plan.cause {
+            HOST_MISSING => self.missing.keys().iter().flat_map(|host| self.on_host(host)).collect(),
+            HOST_IN_ANOTHER_ZONE => self.misplaced_without_vms(),
+            _ => Vec::new(),
+        };
+        let concerned = slots
+            .into_iter()
+            .filter(|entry| zone(&entry.object) == plan.zone && self.context.pauses.slot(&entry.object).is_none());
         concerned.map(|entry| entry.key)
+    }
+
+    fn misplaced_without_vms(&self) -> Vec<Entry<Reservation>> {
+        let keys = self.misplaced.keys().into_iter();
+        let entries = keys.filter_map(|key| Some(Entry { object: self.store().get(&key)?, key }));
+        entries.filter(|entry| facts::slot(&entry.object).expected.is_empty()).collect()
     }
 }
 

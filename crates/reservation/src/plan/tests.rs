@@ -33,6 +33,7 @@ pub(super) fn facts(target: Option<&str>, status: Option<&str>, ready: Option<Co
         vms: [].into(),
         host: HostFact::Exists,
         verdict: HostVerdict::Ok,
+        misplaced: None,
         former_is_good: false,
         hosts_are_synced: true,
         hosts_are_complete: true,
@@ -70,6 +71,22 @@ fn ready_slot_echoes_and_is_reconciled_again() {
     assert_eq!(plan(&slot, DELAYS).requeue_after, Some(DELAYS.active));
     slot.slot.parent_generation = 2;
     assert_eq!(step(&slot), ReservationStep::Echo);
+}
+
+#[test]
+fn a_slot_leaves_a_host_in_another_zone_after_the_grace_period_unless_it_has_vms() {
+    let since = |seconds: u64| ReservationFacts {
+        verdict: HostVerdict::WrongZone { zone: "az-b".into() },
+        misplaced: Some(Duration::from_secs(seconds)),
+        ..facts(Some("h"), Some("h"), Some(True))
+    };
+    let waits = plan(&since(20), DELAYS);
+    assert_eq!((waits.step, waits.requeue_after), (ReservationStep::Nothing, Some(Duration::from_secs(40))));
+    let leaves = ReservationStep::Revoke(Revocation::WrongZone("h".into(), "az-b".to_owned()));
+    assert_eq!(step(&since(60)), leaves);
+    assert_eq!(step(&with_vm(since(600))), step(&with_vm(facts(Some("h"), Some("h"), Some(True)))));
+    let unsynced = ReservationFacts { hosts_are_synced: false, ..since(600) };
+    assert_eq!(step(&unsynced), ReservationStep::Nothing, "the label may have been corrected");
 }
 
 #[test]
