@@ -1,6 +1,7 @@
 //! Publishes Kubernetes events. Publishing never delays or fails the work that is reported: the queue is bounded, each
 //! write has a deadline, and losses are counted.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,8 @@ const QUEUE: usize = 1024;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const LONGEST_NOTE: usize = 1024;
 const LONGEST_WORD: usize = 128;
+/// Texts whose repetitions are counted. After as many others, a repetition is an event of its own.
+const TEXTS: usize = 1024;
 
 /// How much an event matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +71,8 @@ impl Events {
     ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let reporter = Reporter { controller: "berth".to_owned(), instance };
-        let recorder =
-            |cluster: &crate::Cluster| (cluster.name.clone(), Recorder::new(cluster.client.clone(), reporter.clone()));
-        let publisher = Publisher { recorders: clusters.iter().map(recorder).collect(), metrics: metrics.clone() };
+        let (clusters, recorders) = (clusters.clone(), BTreeMap::new());
+        let publisher = Publisher { clusters, reporter, recorders, metrics: metrics.clone() };
         (Self { queue, metrics, fence: Fence::open() }, publisher.work(waiting, stop))
     }
 
@@ -93,12 +95,15 @@ impl Events {
 }
 
 struct Publisher {
-    recorders: Vec<(ClusterName, Recorder)>,
+    clusters: Clusters,
+    reporter: Reporter,
+    /// One for each text: a recorder merges events of one reason, whatever their texts are, and shows the first one.
+    recorders: BTreeMap<(ClusterName, String), Recorder>,
     metrics: Arc<EventMetrics>,
 }
 
 impl Publisher {
-    async fn work(self, mut waiting: mpsc::Receiver<Waiting>, stop: CancellationToken) {
+    async fn work(mut self, mut waiting: mpsc::Receiver<Waiting>, stop: CancellationToken) {
         let last_words = async {
             stop.cancelled().await;
             tokio::time::sleep(LAST_WORDS).await;
@@ -124,18 +129,29 @@ impl Publisher {
         }
     }
 
-    async fn publish(&self, Waiting { fence, cluster, object, event }: Waiting) {
+    async fn publish(&mut self, Waiting { fence, cluster, object, event }: Waiting) {
         if let Err(refused) = fence.check() {
             return self.dropped("not_leader", &object, &refused.to_string());
         }
-        let Some((_, recorder)) = self.recorders.iter().find(|(name, _)| *name == cluster) else {
+        let event = cut(event);
+        let Some(recorder) = self.recorder(&cluster, event.note.clone().unwrap_or_default()) else {
             return self.failed(&object, "its cluster is not configured");
         };
-        match timeout(WRITE_DEADLINE, recorder.publish(&cut(event), &object)).await {
+        match timeout(WRITE_DEADLINE, recorder.publish(&event, &object)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.failed(&object, &chain(&error)),
             Err(_) => self.failed(&object, &format!("no answer within {} s", WRITE_DEADLINE.as_secs())),
         }
+    }
+
+    fn recorder(&mut self, cluster: &ClusterName, text: String) -> Option<Recorder> {
+        let client = &self.clusters.get(cluster)?.client;
+        let key = (cluster.clone(), text);
+        if self.recorders.len() >= TEXTS && !self.recorders.contains_key(&key) {
+            self.recorders.clear();
+        }
+        let new = || Recorder::new(client.clone(), self.reporter.clone());
+        Some(self.recorders.entry(key).or_insert_with(new).clone())
     }
 
     fn failed(&self, object: &ObjectReference, why: &str) {
@@ -170,8 +186,8 @@ fn shortened(mut text: String, longest: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use parking_lot::Mutex;
+    use serde_json::Value;
 
     use super::*;
     use crate::testing::{Reply, Request, metrics, scripted};
@@ -217,6 +233,19 @@ mod tests {
         );
         assert_eq!(requests[0].body["note"], "placed");
         assert!(!losses.contains("berth_events_dropped_total"), "{losses}");
+    }
+
+    #[tokio::test]
+    async fn only_events_with_the_same_text_are_merged() {
+        let notes = ["host node103 no longer exists", "host node104 no longer exists", "host node103 no longer exists"];
+        let (requests, _) = published(&notes, |request| Reply::Json(200, request.body.clone())).await;
+        let sent = |request: &Request| {
+            (request.method.clone(), request.body["note"].clone(), request.body["series"]["count"].clone())
+        };
+        let [first, second, third] = &requests[..] else { panic!("{requests:#?}") };
+        assert_eq!(sent(first), ("POST".to_owned(), notes[0].into(), Value::Null));
+        assert_eq!(sent(second), ("POST".to_owned(), notes[1].into(), Value::Null));
+        assert_eq!(sent(third), ("PATCH".to_owned(), notes[0].into(), 2.into()));
     }
 
     #[tokio::test]
