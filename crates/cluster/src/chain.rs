@@ -2,6 +2,7 @@
 //! source.
 
 use std::error::Error;
+use std::{io, iter};
 
 /// The texts of `error` and of its sources, joined with `: `. A source whose text is already part of the line is left
 /// out.
@@ -17,6 +18,12 @@ pub fn chain(error: &dyn Error) -> String {
         cause = error.source();
     }
     line
+}
+
+/// Whether `error`, or one of its sources, is an I/O error of this kind.
+pub(crate) fn is_caused_by(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
+    let mut causes = iter::successors(Some(error), |&error| error.source());
+    causes.any(|error| error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == kind))
 }
 
 fn one_line(text: &str) -> String {

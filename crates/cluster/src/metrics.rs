@@ -7,7 +7,7 @@ use berth_telemetry::declare_metrics;
 use berth_telemetry::metrics::{Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
-use crate::watch::Credentials;
+use crate::watch::{Credentials, Recoveries};
 
 /// From a planned no-op to a plan with hundreds of writes.
 const SECONDS: &[f64] = &[0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 20.0, 60.0];
@@ -114,6 +114,7 @@ pub struct ClusterMetrics {
 pub struct StoreMetrics {
     pub(crate) series: StoreSeries,
     pub(crate) credentials: Credentials,
+    pub(crate) recoveries: Recoveries,
 }
 
 /// Metrics of writers.
@@ -142,7 +143,7 @@ impl ClusterMetrics {
         let credentials = Credentials::new(series.credentials.clone());
         Ok(Self {
             controllers: Arc::new(ControllerMetrics::register(metrics)?),
-            stores: Arc::new(StoreMetrics { series, credentials }),
+            stores: Arc::new(StoreMetrics { series, credentials, recoveries: Recoveries::default() }),
             writes: Arc::new(WriteMetrics {
                 writes: WriteSeries::register(metrics)?.writes,
                 conflicts: conflicts.clone(),

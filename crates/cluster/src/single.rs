@@ -172,7 +172,7 @@ impl<K: SingleKind> Single<K> {
             } else {
                 debug!(object = ?self, error = error.why, failures, "watch still fails");
             }
-            sleep(pause(failures)).await;
+            sleep(pause(failures, &error)).await;
             failures = failures.saturating_add(1);
         }
     }
@@ -203,7 +203,7 @@ impl<K: SingleKind> Single<K> {
                     telling.end_outage();
                 }
                 // A list has no deadline of its own.
-                () = sleep(READ_DEADLINE), if !list.is_complete => return Some(WatchError::silence(READ_DEADLINE.as_secs())),
+                () = sleep(READ_DEADLINE), if !list.is_complete => return Some(WatchError::silence("list", READ_DEADLINE)),
             }
         }
     }

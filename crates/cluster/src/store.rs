@@ -319,6 +319,13 @@ impl<K: Kind> Store<K> {
         });
     }
 
+    /// Whether the list under way, taken at `version`, lacks a change before that version which we have seen: etcd was
+    /// restored with its revisions raised (`--bump-revision`).
+    pub(crate) fn is_list_of_another_past(&self, cluster: &ClusterName, version: u64) -> bool {
+        let data = self.shared.data.read();
+        data.clusters.get(cluster).is_some_and(|member| member.entries.lists_another_past(version))
+    }
+
     pub(crate) fn init_done(&self, cluster: &ClusterName) {
         self.change(cluster, |member| {
             member.listed = member.listing;

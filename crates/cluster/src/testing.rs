@@ -167,6 +167,8 @@ mod scripted {
         Hang,
         /// The connection breaks after the request was sent.
         Cut,
+        /// Nothing listens.
+        Refused,
         /// A watch: one line per value, until the sender is dropped.
         Watch(mpsc::UnboundedReceiver<Value>),
     }
@@ -197,6 +199,7 @@ mod scripted {
                     Reply::Json(code, body) => Ok(answer(code, Answer::Whole(Some(body)))),
                     Reply::Hang => future::pending().await,
                     Reply::Cut => Err(io::Error::new(io::ErrorKind::ConnectionReset, "connection reset")),
+                    Reply::Refused => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused")),
                     Reply::Watch(lines) => Ok(answer(200, Answer::Lines(lines))),
                 }
             }

@@ -5,35 +5,36 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
-use kube::Api;
-use kube::api::ListParams;
-use kube_runtime::watcher::{self, watcher};
-use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
+use futures::StreamExt;
+use kube::api::{WatchEvent, WatchParams};
+use kube::{Api, Resource};
+use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::instrument::WithSubscriber;
-use tracing::{Dispatch, debug, info, warn};
+use tracing::{debug, info, warn};
 
 mod absent;
 mod credentials;
 mod feeding;
+mod list;
 mod naming;
 pub(crate) mod outage;
-mod relist;
+mod retries;
 
 use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
 use crate::{Cluster, Completeness, DecodeGuard, Kind, Store, StoreMetrics, kind_name, write};
 pub(crate) use credentials::Credentials;
-use feeding::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
+use feeding::{Feeding, Progress};
 use naming::Naming;
-use outage::{OutageLog, Sort, WatchError};
+use outage::{Sort, WatchError};
+pub(crate) use retries::{Recoveries, pause};
 
 /// A watch without errors for so long may have recovered; an idle watch shows nothing. It doubles with each consecutive
 /// failure.
 const FIRST_QUIET: Duration = Duration::from_secs(1);
 const LONGEST_QUIET: Duration = Duration::from_secs(10);
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
+/// A watch that the API server has not ended this long after its time runs over a dead connection.
+const DEAD_AFTER: Duration = Duration::from_secs(5);
 
 /// Keeps `store` up to date with `cluster` until `stop`. The cluster is part of the store when this returns, not yet
 /// synced; nothing else happens before the future is polled.
@@ -67,7 +68,8 @@ fn feed_as<K: Kind>(
     store.join(&cluster.name);
     async move {
         let api = Api::all(cluster.client.clone());
-        let feeding = Feeding { store, cluster, metrics, api, naming: Naming::default(), optional };
+        let recovery = metrics.recoveries.of(&cluster.name);
+        let feeding = Feeding { store, cluster, metrics, api, naming: Naming::default(), recovery, optional };
         let both = async { futures::join!(feeding.follow(), feeding.settle_doubts()) };
         tokio::select! {
             biased;
@@ -79,86 +81,102 @@ fn feed_as<K: Kind>(
 
 impl<K: Kind> Feeding<K> {
     async fn follow(&self) {
-        let mut stream = self.stream();
-        let mut progress =
-            Progress { listing: true, failures: 0, telling: OutageLog::default(), quiet_at: Instant::now() };
+        let mut progress = Progress::new();
         let mut relists = self.store.relists();
         loop {
-            tokio::select! {
+            let read = tokio::select! {
                 biased;
                 // Cannot fail: the store is ours.
                 Ok(()) = relists.changed() => {
-                    stream = self.stream();
-                    progress.listing = true;
+                    progress.list_next();
+                    continue;
                 }
-                // kube-runtime warns of every 403 itself; this code decides which failures are logged.
-                item = stream.next().with_subscriber(Dispatch::none()) => match item {
-                    Some(Ok(event)) => self.take(event, &mut progress),
-                    // The last known version is too old: the next item begins a new list.
-                    Some(Err(watcher::Error::WatchError(status))) if status.code == 410 => {
-                        debug!(kind = kind_name::<K>(), cluster = %self.cluster.name, "watch restarted");
-                        progress.listing = true;
-                    }
-                    Some(Err(error)) => {
-                        let error = WatchError::of(&error);
-                        let code = error.code;
-                        if self.optional && absent::is_so(code) {
-                            stream = self.absent(&mut progress).await;
-                            continue;
-                        }
-                        self.fail(error, &mut progress).await;
-                        if relist::is_needed(code, progress.failures) {
-                            stream = self.relist(&mut progress).await;
-                        }
-                    }
-                    None => stream = self.stream(),
-                },
-                // A list has no deadline of its own.
-                () = sleep(READ_DEADLINE), if progress.listing => {
-                    self.fail(WatchError::silence(READ_DEADLINE.as_secs()), &mut progress).await;
-                    stream = self.relist(&mut progress).await;
-                }
-                () = sleep_until(progress.quiet_at), if progress.failures > 0 && !progress.listing => {
-                    self.probe(&mut progress).await;
-                }
+                read = self.list_or_watch(&mut progress) => read,
+            };
+            let Err(error) = read else { continue };
+            let code = error.code;
+            if self.optional && absent::is_so(code) {
+                self.absent(&mut progress).await;
+                continue;
+            }
+            self.fail(error, &mut progress).await;
+            if list::is_needed(code, progress.failures) {
+                progress.list_next();
             }
         }
     }
 
-    fn stream(&self) -> BoxStream<'static, Item<K>> {
-        let seconds = u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX);
-        boxed(watcher(self.api.clone(), watcher::Config::default().timeout(seconds)))
+    async fn list_or_watch(&self, progress: &mut Progress) -> Result<(), WatchError> {
+        match progress.version.clone() {
+            None => self.list(progress).await,
+            Some(version) => self.watch(&version, progress).await,
+        }
     }
 
-    fn take(&self, event: watcher::Event<DecodeGuard<K>>, progress: &mut Progress) {
+    /// Watches from `version` on until the API server ends the watch. kube-runtime's watcher does the same, but does not
+    /// tell the version: an API server that was set back to an earlier one accepts the watch and sends nothing.
+    async fn watch(&self, version: &str, progress: &mut Progress) -> Result<(), WatchError> {
+        let is_known = std::mem::take(&mut progress.is_from_list);
+        let params = WatchParams::default().timeout(u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX));
+        let events = timeout(READ_DEADLINE, self.api.watch(&params, version)).await;
+        let events = events.map_err(|_| WatchError::silence("watch", READ_DEADLINE))?;
+        let mut events = events.map_err(|error| WatchError::of_call(&error))?.boxed();
+        if !is_known && self.has_lost_past(version.parse().unwrap_or(0), progress).await? {
+            return Ok(());
+        }
+        self.recovery.notify_waiters();
+        while progress.version.is_some() {
+            let event = tokio::select! {
+                biased;
+                event = timeout(WATCH_TIMEOUT + DEAD_AFTER, events.next()) => event,
+                () = sleep_until(progress.quiet_at), if progress.failures > 0 => {
+                    self.probe(progress).await;
+                    continue;
+                }
+            };
+            let Ok(Some(event)) = event else { return Ok(()) };
+            self.take(event.map_err(|error| WatchError::of_call(&error))?, progress)?;
+        }
+        Ok(())
+    }
+
+    /// Everything is listed next if the API server has not reached the version that we have seen.
+    async fn has_lost_past(&self, seen: u64, progress: &mut Progress) -> Result<bool, WatchError> {
+        let lost = self.has_lost(seen).await?;
+        if lost {
+            progress.has_lost_past = true;
+            progress.list_next();
+        }
+        Ok(lost)
+    }
+
+    fn take(&self, event: WatchEvent<DecodeGuard<K>>, progress: &mut Progress) -> Result<(), WatchError> {
         let (store, cluster) = (&self.store, &self.cluster.name);
-        progress.listing = matches!(event, watcher::Event::Init | watcher::Event::InitApply(_));
         match event {
-            watcher::Event::Init => store.init(cluster),
-            watcher::Event::InitApply(object) => store.listed(cluster, object),
-            watcher::Event::InitDone => {
-                store.init_done(cluster);
-                self.store.failing(cluster, None);
-                self.metrics.credentials.accepted(cluster);
-                progress.quiet_at = Instant::now() + quiet(progress.failures);
-                self.show();
-            }
-            watcher::Event::Apply(object) => {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                progress.version = object.meta().resource_version.clone();
                 store.applied(cluster, object);
                 self.succeed(progress);
             }
-            watcher::Event::Delete(object) => {
+            WatchEvent::Deleted(object) => {
+                progress.version = object.meta().resource_version.clone();
                 store.deleted(cluster, object);
                 self.succeed(progress);
             }
+            WatchEvent::Bookmark(bookmark) => progress.version = Some(bookmark.metadata.resource_version),
+            // The version is too old.
+            WatchEvent::Error(status) if status.code == 410 => {
+                debug!(kind = kind_name::<K>(), %cluster, "watch restarted");
+                progress.list_next();
+            }
+            WatchEvent::Error(status) => return Err(WatchError::answered(&status)),
         }
+        Ok(())
     }
 
     fn succeed(&self, progress: &mut Progress) {
         self.metrics.credentials.accepted(&self.cluster.name);
-        if progress.failures > 0 {
-            progress.failures = 0;
-            progress.telling.end_outage();
+        if progress.end_outage() {
             self.store.failing(&self.cluster.name, None);
             info!(kind = kind_name::<K>(), cluster = %self.cluster.name, "watch works again");
             self.show();
@@ -175,18 +193,19 @@ impl<K: Kind> Feeding<K> {
             debug!(kind, cluster = %cluster, error = why, failures = progress.failures, "watch still fails");
         }
         self.metrics.series.watch_failures.with_label_values(&[kind.as_str(), cluster.as_str()]).inc();
-        self.store.failing(cluster, Some(error.why));
+        self.store.failing(cluster, Some(error.why.clone()));
         self.show();
-        sleep(pause(progress.failures)).await;
+        progress.retries.pause(&error, &self.recovery).await;
         progress.failures = progress.failures.saturating_add(1);
         progress.quiet_at = Instant::now() + quiet(progress.failures);
     }
 
     /// The watch has not failed again, which may mean that it works and nothing happens. Ask for something.
     async fn probe(&self, progress: &mut Progress) {
-        match timeout(READ_DEADLINE, self.api.list(&ListParams::default().limit(1))).await {
-            Ok(Ok(_)) => self.succeed(progress),
-            Ok(Err(_)) | Err(_) => progress.quiet_at = Instant::now() + quiet(progress.failures),
+        match self.has_lost_past(self.store.newest(&self.cluster.name), progress).await {
+            Ok(false) => self.succeed(progress),
+            Ok(true) => {}
+            Err(_) => progress.quiet_at = Instant::now() + quiet(progress.failures),
         }
     }
 
@@ -222,16 +241,8 @@ impl<K: Kind> Feeding<K> {
     }
 }
 
-pub(crate) fn pause(failures: u32) -> Duration {
-    LONGEST_PAUSE.min(FIRST_PAUSE * (1 << failures.min(6)))
-}
-
 fn quiet(failures: u32) -> Duration {
     LONGEST_QUIET.min(FIRST_QUIET * (1 << failures.saturating_sub(1).min(6)))
-}
-
-fn boxed<K: Kind>(stream: impl Stream<Item = Item<K>> + Send + 'static) -> BoxStream<'static, Item<K>> {
-    stream.boxed()
 }
 
 #[cfg(test)]

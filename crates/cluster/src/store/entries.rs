@@ -79,6 +79,8 @@ struct Listing {
     seen: BTreeSet<Arc<str>>,
     /// The list shows at least everything up to here: it is a consistent read that began when we knew of this version.
     highest: u64,
+    /// The lowest version of an entry, known before the list began, that the list shows in an older version.
+    lacking: Option<u64>,
 }
 
 impl<K> Entries<K> {
@@ -138,15 +140,26 @@ impl<K> Entries<K> {
     /// A new list begins. One that was broken off is forgotten.
     pub fn init(&mut self) {
         let started = self.tick();
-        self.listing = Some(Listing { started, seen: BTreeSet::new(), highest: self.highest });
+        self.listing = Some(Listing { started, seen: BTreeSet::new(), highest: self.highest, lacking: None });
     }
 
     pub fn listed(&mut self, report: ReportedObject<K>) -> Vec<Change<K>> {
         if let Some(listing) = &mut self.listing {
             listing.seen.insert(report.name.clone());
             listing.highest = listing.highest.max(report.version);
+            if let Some(live) = self.live.get(&report.name)
+                && live.touched <= listing.started
+                && (1..live.version).contains(&report.version)
+            {
+                listing.lacking = Some(listing.lacking.map_or(live.version, |version| version.min(live.version)));
+            }
         }
         self.enter(report)
+    }
+
+    /// Whether the list under way, taken at `version`, lacks a change before that version.
+    pub fn lists_another_past(&self, version: u64) -> bool {
+        self.listing.as_ref().and_then(|listing| listing.lacking).is_some_and(|lacking| lacking <= version)
     }
 
     /// The list is complete: objects that it lacks are gone, unless an own write reached us while it was taken. Such an

@@ -1,11 +1,11 @@
 //! A kind that need not be installed: when its absence is believed, and how its installation is noticed.
 
-use futures::stream::BoxStream;
 use kube::api::ListParams;
 use tokio::time::sleep;
 use tracing::info;
 
-use super::feeding::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
+use super::feeding::{Feeding, Progress};
+use super::retries::{FIRST_PAUSE, LONGEST_PAUSE};
 use crate::{Kind, kind_name};
 
 /// Whether this response to a list or a watch means that the kind does not exist.
@@ -16,21 +16,19 @@ pub(super) fn is_so(code: Option<u16>) -> bool {
 impl<K: Kind> Feeding<K> {
     /// Waits until the kind is served. An API server that has just started may not know it for a moment, so one answer
     /// is not believed.
-    pub(super) async fn absent(&self, progress: &mut Progress) -> BoxStream<'static, Item<K>> {
+    pub(super) async fn absent(&self, progress: &mut Progress) {
         let (kind, cluster) = (kind_name::<K>(), &self.cluster.name);
-        progress.listing = true;
+        progress.list_next();
         sleep(FIRST_PAUSE).await;
         if self.is_absent().await {
             self.store.not_served(cluster);
             self.metrics.credentials.accepted(cluster);
             self.show();
-            progress.failures = 0;
-            progress.telling.end_outage();
+            progress.end_outage();
             info!(kind, %cluster, "optional kind not installed; it is used as soon as it is");
             self.wait_until_installed().await;
             info!(kind, %cluster, "optional kind installed");
         }
-        self.stream()
     }
 
     /// The watch handles all other responses.
@@ -46,6 +44,6 @@ impl<K: Kind> Feeding<K> {
     }
 
     async fn is_absent(&self) -> bool {
-        matches!(self.page(&ListParams::default().limit(1)).await, Err(error) if is_so(error.code))
+        matches!(self.list_page(&ListParams::default().limit(1)).await, Err(error) if is_so(error.code))
     }
 }

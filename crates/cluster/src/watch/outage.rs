@@ -1,11 +1,15 @@
 //! Classifies errors of a watch and decides which are logged: an outage once, and once more when it needs an action of
 //! a user.
 
+use std::io;
+use std::time::Duration;
+
 use kube::core::Status;
 use kube_runtime::watcher;
 
 use crate::answers::describe_status;
 use crate::chain;
+use crate::chain::is_caused_by;
 
 /// Why a list or a watch has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +17,8 @@ pub(crate) struct WatchError {
     pub(crate) kind: Sort,
     /// The status code of the API server, if it responded.
     pub(crate) code: Option<u16>,
+    /// Nothing listens at the address.
+    pub(crate) is_connection_refused: bool,
     pub(crate) why: String,
 }
 
@@ -39,28 +45,30 @@ impl WatchError {
     pub(crate) fn of_call(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::answered(status),
-            kube::Error::Service(cause) => {
-                Self::passing(format!("the API server does not answer: {}", chain(&**cause)))
-            }
+            kube::Error::Service(cause) => Self {
+                is_connection_refused: is_caused_by(&**cause, io::ErrorKind::ConnectionRefused),
+                ..Self::passing(format!("the API server does not answer: {}", chain(&**cause)))
+            },
             error => Self::passing(chain(error)),
         }
     }
 
-    pub(crate) fn silence(seconds: u64) -> Self {
-        Self::passing(format!("no list within {seconds} s"))
+    /// There was no answer to this request within this time.
+    pub(crate) fn silence(request: &str, within: Duration) -> Self {
+        Self::passing(format!("no {request} within {} s", within.as_secs()))
     }
 
-    fn answered(status: &Status) -> Self {
+    pub(super) fn answered(status: &Status) -> Self {
         let kind = match status.code {
             401 => Sort::Credentials,
             403 | 404 => Sort::Refused,
             _ => Sort::Passing,
         };
-        Self { kind, code: Some(status.code), why: describe_status(status) }
+        Self { kind, code: Some(status.code), is_connection_refused: false, why: describe_status(status) }
     }
 
     pub(crate) fn passing(why: String) -> Self {
-        Self { kind: Sort::Passing, code: None, why }
+        Self { kind: Sort::Passing, code: None, is_connection_refused: false, why }
     }
 }
 

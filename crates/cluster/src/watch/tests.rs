@@ -6,7 +6,9 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
+use super::retries::LONGEST_PAUSE;
 use super::*;
 use crate::ObjectKey;
 use crate::testing::{Reply, Request, Thing, metrics, scripted, thing};

@@ -10,6 +10,7 @@ use crate::testing::LogCapture;
 #[derive(Clone)]
 enum Mood {
     Away,
+    Refused,
     Answers(u16),
     NoWatch,
     /// Everything works, with these objects and this newest version.
@@ -44,6 +45,7 @@ impl Server {
         let from = request.query.get("resourceVersion").and_then(|version| version.parse::<u64>().ok());
         match self.mood.lock().clone() {
             Mood::Away => Reply::Cut,
+            Mood::Refused => Reply::Refused,
             Mood::Answers(code) => Reply::error(code, "", "the server could not find the requested resource"),
             Mood::NoWatch if is_watch(request) => Reply::error(403, "Forbidden", "may not watch"),
             Mood::NoWatch => list(10, "", &[thing("a", "a", 3)]),
@@ -185,6 +187,95 @@ async fn a_server_that_has_lost_its_past_is_believed() {
     let log = fed.log.take();
     assert!(log[1].starts_with("WARN API server shows an older state than before"), "{log:#?}");
     assert_eq!(log.len(), 3, "{log:#?}");
+}
+
+/// The watch ends, and the API server that is asked next has an earlier state: nothing has failed.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_set_back_and_is_there_at_once_is_believed() {
+    let remote = Server::new(fine(&[thing("a", "a", 300), thing("b", "b", 900)], 1000));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    remote.becomes(fine(&[thing("a", "a", 200), thing("c", "c", 600)], 790));
+    sleep(Duration::from_secs(1)).await;
+    let expected = [("az-b/a".to_owned(), "200".to_owned()), ("az-b/c".to_owned(), "600".to_owned())];
+    assert_eq!((fed.objects(), fed.is_complete("az-b")), (expected.to_vec(), true));
+}
+
+/// As after a restart of the API server: the connection is lost, then rights and storage are not loaded yet.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_set_back_and_refuses_while_it_starts_is_believed() {
+    let remote = Server::new(fine(&[thing("a", "a", 300)], 1000));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    for mood in [Mood::Away, Mood::Answers(403), Mood::Answers(429)] {
+        remote.becomes(mood);
+        sleep(Duration::from_secs(1)).await;
+    }
+    remote.becomes(fine(&[thing("a", "a", 200)], 790));
+    a_while().await;
+    assert_eq!((fed.objects(), fed.is_complete("az-b")), (vec![("az-b/a".to_owned(), "200".to_owned())], true));
+}
+
+/// All objects are older than the earlier state; the watch had come further all the same.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_set_back_is_noticed_by_the_watch_of_a_kind_that_hardly_changes() {
+    let remote = Server::new(fine(&[thing("a", "a", 3)], 1000));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    remote.becomes(fine(&[thing("a", "a", 3), thing("b", "b", 2)], 790));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(fed.names(), ["az-b/a", "az-b/b"]);
+    remote.becomes(fine(&[thing("a", "a", 3), thing("b", "b", 2), thing("c", "c", 800)], 800));
+    a_while().await;
+    assert_eq!(fed.names(), ["az-b/a", "az-b/b", "az-b/c"], "it is followed");
+}
+
+/// Restored with `--bump-revision` and `--mark-compacted`: the watch is too old, and no version falls.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_set_back_and_goes_on_with_higher_versions_is_believed() {
+    let remote = Server::new(fine(&[thing("a", "a", 300), thing("b", "b", 900)], 1000));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    remote.becomes(fine(&[thing("a", "a", 200), thing("c", "c", 600)], 1_000_000));
+    a_while().await;
+    let expected = [("az-b/a".to_owned(), "200".to_owned()), ("az-b/c".to_owned(), "600".to_owned())];
+    assert_eq!((fed.objects(), fed.is_complete("az-b")), (expected.to_vec(), true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_connections_is_tried_every_5_s() {
+    let remote = Server::new(Mood::Refused);
+    let _fed = fed([remote.cluster("az-b")]);
+    sleep(Duration::from_secs(600)).await;
+    let asked = remote.asked.load(Ordering::Relaxed);
+    assert!((115..130).contains(&asked), "{asked} requests in ten minutes");
+}
+
+/// The two watches of a cluster are retried 10 s apart, about every 30 s.
+#[tokio::test(start_paused = true)]
+async fn the_first_watch_that_works_again_makes_the_others_of_its_cluster_connect() {
+    let (first, second) = (Server::new(Mood::Away), Server::new(Mood::Away));
+    let (_, all) = metrics();
+    for (server, late) in [(&first, 10), (&second, 0)] {
+        let (store, cluster, stores) = (Store::<Thing>::new(&[]), server.cluster("az-b"), all.stores.clone());
+        tokio::spawn(async move {
+            sleep(Duration::from_secs(late)).await;
+            feed(store, cluster, CancellationToken::new(), stores).await;
+        });
+    }
+    sleep(Duration::from_secs(125)).await;
+    let asked = second.asked.load(Ordering::Relaxed);
+    first.becomes(fine(&[], 10));
+    sleep(Duration::from_secs(10)).await;
+    assert!(second.asked.load(Ordering::Relaxed) > asked, "the other one has tried to connect");
+    // It has a trouble of its own, so it backs off, whatever the first one does.
+    let asked = second.asked.load(Ordering::Relaxed);
+    for _ in 0..200 {
+        first.becomes(fine(&[], 10));
+        sleep(Duration::from_secs(2)).await;
+    }
+    let asked = second.asked.load(Ordering::Relaxed) - asked;
+    assert!(asked < 25, "{asked} requests in 400 s");
 }
 
 #[tokio::test(start_paused = true)]
