@@ -69,6 +69,7 @@ fn nothing_configured_is_a_working_operator() {
     assert_eq!(configuration.auth.mode, AuthMode::Off);
     assert!(configuration.feature_gates.committed_resource_tracking);
     assert_eq!(configuration.scheduler.tie_break, TieBreak::Hash);
+    assert!(configuration.scheduler.nova_limit_hosts_to_request, "Nova fails on other hosts");
     assert_eq!(configuration.scheduler.pipelines, Pipelines::BuiltInAndCrd);
 }
 

@@ -174,17 +174,17 @@ async fn in_an_outage_of_the_api_server_nova_is_answered_and_no_capacity_is_give
 }
 
 #[tokio::test]
-async fn nova_is_answered_hosts_of_its_request_only_if_that_is_configured() {
+async fn nova_is_answered_hosts_of_its_request_only_unless_all_are_configured() {
     let mut world = World::without_operator().await;
     for name in ["node1", "node2"] {
         world.create(&host(name, 1)).await;
     }
     let question = only_asks(wants("vm-1", &["node2"]));
-    for (limit, answered) in [(false, 2), (true, 1)] {
-        world.use_keys(&json!({ "novaLimitHostsToRequest": limit }));
+    for (keys, answered) in [(json!({}), 1), (json!({ "novaLimitHostsToRequest": false }), 2)] {
+        world.use_keys(&keys);
         world.start().await;
         hosts_are_known(&world).await;
-        assert_eq!(ask(world.operator().api(), &question).await.len(), answered, "{limit}");
+        assert_eq!(ask(world.operator().api(), &question).await.len(), answered, "{keys}");
         world.stop().await;
     }
 }

@@ -59,10 +59,9 @@ settings! {
 
 impl Scheduler {
     pub(super) fn read(root: &mut Section<'_>) -> Self {
-        const LIMIT: &str =
-            "Leave hosts out of an answer that Nova did not ask about. Should be true wherever Nova is the caller.";
+        const LIMIT: &str = "Leave hosts out of an answer that Nova did not ask about: Nova fails on a host that was not in its request.";
         const SHUFFLE: &str = "Shuffle this many hosts at the head of the answer to an evacuation; 0 = none.";
-        let nova_limit = root.flag("novaLimitHostsToRequest", false, LIMIT);
+        let nova_limit = root.flag("novaLimitHostsToRequest", true, LIMIT);
         let shuffle = root.count("evacuationShuffleK", 0, 0, SHUFFLE);
         root.section("scheduler", |s| Self::read_object(s, nova_limit, shuffle))
     }
