@@ -16,9 +16,11 @@ use berth_scheduler_api::history::decided;
 use berth_scheduler_api::metrics::ApiMetrics;
 use berth_scheduler_api::server::{Api, ApiLimits, Forwarder, PATH, TimeAndRandom, router};
 use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role, wire};
+use berth_telemetry::clock::SystemClock;
 use berth_telemetry::metrics::Metrics;
 use fastrand::Rng;
 use futures::future::{BoxFuture, pending};
+use jiff::Timestamp;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -143,7 +145,8 @@ impl Stopwatch for Watch {
 fn ask(scheduler: &BuiltIn, request: &Request, traced: bool, explain: bool) -> Result<Answer, Error> {
     let watch = Watch(Instant::now());
     let stopwatch = traced.then_some(&watch as &dyn Stopwatch);
-    let call = Call { request, now: Duration::ZERO, chance: 0, guest: None, explain, stopwatch };
+    let (now, time) = (Duration::ZERO, Timestamp::UNIX_EPOCH);
+    let call = Call { request, now, time, chance: 0, guest: None, explain, stopwatch };
     Ok(black_box(scheduler.answer(&call)?))
 }
 
@@ -182,7 +185,7 @@ async fn over_a_socket(scheduler: &Arc<BuiltIn>, bodies: &[Vec<u8>]) -> Result<(
 
 fn endpoint(scheduler: &Arc<BuiltIn>, remembers: bool) -> Result<Router, Error> {
     let counted = ApiMetrics::register(&Metrics::new(&BTreeMap::new())?, scheduler)?;
-    let surroundings = TimeAndRandom::since(tokio::time::Instant::now());
+    let surroundings = TimeAndRandom::since(tokio::time::Instant::now(), Arc::new(SystemClock));
     let process = Process { scheduler: scheduler.clone(), remembers };
     Ok(router(Arc::new(Api::new(process, Nowhere, surroundings, ApiLimits::default(), counted))))
 }
@@ -217,6 +220,8 @@ impl Backend for Process {
     fn decided(&self, outcome: Outcome) {
         drop(black_box(outcome));
     }
+
+    async fn keep_claim(&self) {}
 }
 
 /// A leader does not forward.

@@ -1,6 +1,7 @@
 //! The sub-commands.
 
 mod amounts;
+mod claims;
 mod cluster_snapshot;
 mod config;
 mod crds;

@@ -190,10 +190,13 @@ impl Process<'_> {
         let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
         let environment = self.environment(&clusters, leading)?;
         let deciding = leading.deciding();
-        apis.serve(&self.memory, &environment, &deciding, &mut manager, &self.parts)?;
+        let claims = apis.serve(&self.memory, &environment, &deciding, &mut manager, &self.parts)?;
         self.spawn_all(manager.replica_work());
         if leading.acquired().await {
             self.prepare_take_over().await;
+        }
+        if let Some(claims) = claims {
+            claims.restore().await;
         }
         self.start(&environment, manager);
         deciding.start();

@@ -19,6 +19,7 @@ pub use controllers::{Controllers, Environment};
 pub use events::Queues;
 pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;
-pub use nova::{DecidingState, Nova};
+pub(crate) use nova::claim_keeper;
+pub use nova::{ClaimRestorer, DecidingState, Nova};
 pub(crate) use rights::counted_pipelines;
 pub use rights::{all_rights, rights};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use berth_core::host::Host;
 use berth_core::reservation::Reservation;
-use berth_core::{HostName, Resources, SlotKey, VmId};
+use berth_core::{HostName, ProjectId, Resources, SlotKey, VmId};
+use jiff::Timestamp;
 
 /// Free capacity that an answer has given to an instance.
 /// A claim ends when the view shows its effect: a Reservation of its name is put on a host, or the VM is listed by a
@@ -13,30 +14,41 @@ use berth_core::{HostName, Resources, SlotKey, VmId};
 /// the VM comes from, or another stale sight of it, and its heartbeats end nothing, unless it is the claim's own host.
 /// Otherwise a migration would lose its capacity at the first heartbeat of its source. For the same reason a
 /// Reservation that keeps a host which it had before, and which is not the claim's, ends nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
     pub instance: VmId,
+    /// For users, as `until`.
+    pub project: ProjectId,
     pub host: HostName,
     /// The size of all instances of the request together.
     pub size: Resources,
     /// When it ends at the latest: monotonic time since the process began.
     pub expires: Duration,
+    /// The same by the wall clock, for users and for the next process.
+    pub until: Timestamp,
     /// The slot of the VM. While the slot is on the host, only the part of the VM counts that does not fit into it, as
     /// if the slot already expected the VM.
     pub slot: Option<SlotKey>,
 }
 
 /// A claim and the hosts that listed the VM when it was made.
-#[derive(Clone, Debug)]
-struct Held {
-    claim: Claim,
-    listed: BTreeSet<HostName>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldClaim {
+    pub claim: Claim,
+    pub listed: BTreeSet<HostName>,
+}
+
+impl HeldClaim {
+    /// Whether this host shows that the VM has arrived, if it lists the VM.
+    pub(crate) fn arrived_on(&self, host: &HostName) -> bool {
+        self.claim.host == *host || !self.listed.contains(host)
+    }
 }
 
 /// All claims.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
-    held: BTreeMap<VmId, Held>,
+    held: BTreeMap<VmId, HeldClaim>,
     on_host: BTreeMap<HostName, BTreeSet<VmId>>,
     by_expiry: BTreeSet<(Duration, VmId)>,
 }
@@ -46,7 +58,7 @@ impl Claims {
     pub(crate) fn insert(&mut self, claim: Claim, listed: BTreeSet<HostName>) {
         self.on_host.entry(claim.host.clone()).or_default().insert(claim.instance.clone());
         self.by_expiry.insert((claim.expires, claim.instance.clone()));
-        self.held.insert(claim.instance.clone(), Held { claim, listed });
+        self.held.insert(claim.instance.clone(), HeldClaim { claim, listed });
     }
 
     /// Ends a claim; returns the host that it was on.
@@ -78,7 +90,11 @@ impl Claims {
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Claim> {
-        self.held.values().map(|held| &held.claim)
+        self.held().map(|held| &held.claim)
+    }
+
+    pub(crate) fn held(&self) -> impl ExactSizeIterator<Item = &HeldClaim> {
+        self.held.values()
     }
 
     /// The claims that the new row of a host shows.
@@ -86,7 +102,7 @@ impl Claims {
         if self.held.is_empty() {
             return Vec::new();
         }
-        let arrived = |held: &Held| held.claim.host == host.name || !held.listed.contains(&host.name);
+        let arrived = |held: &HeldClaim| held.arrived_on(&host.name);
         host.instances.keys().filter(|vm| self.held.get(*vm).is_some_and(arrived)).cloned().collect()
     }
 

@@ -88,6 +88,18 @@ impl<'v> Overlay<'v> {
         });
     }
 
+    /// The same for all instances.
+    pub fn unclaim_all(&mut self) {
+        self.changes.entries.unclaimed.extend(self.view.all_claims().map(|claim| claim.instance.clone()));
+        let hosts: BTreeSet<&HostName> = self.view.all_claims().map(|claim| &claim.host).collect();
+        for host in hosts {
+            self.touch(host, |counted, state| {
+                counted.renew(state, None);
+                true
+            });
+        }
+    }
+
     /// The entries that the decision leaves when it is [committed](View::commit).
     pub fn into_entries(self) -> DecisionEntries {
         self.changes.entries

@@ -13,7 +13,7 @@ use crate::columns::Columns;
 use crate::counted::{Counted, KnownReservation, WhatIfChanges};
 use crate::hosts::Hosts;
 use crate::index::Index;
-use crate::{Assumed, Claim, Class, DecisionEntries, HostId, HostSet, HostState};
+use crate::{Assumed, Claim, Class, DecisionEntries, HeldClaim, HostId, HostSet, HostState};
 
 /// All hosts, reservations, assume entries and claims, with the free capacity of each host.
 /// Hosts are known by name alone: when two clusters hold a Hypervisor of the same name, the one that was set last
@@ -143,6 +143,24 @@ impl View {
         self.renew_all(touched)
     }
 
+    /// Takes over a claim of an earlier process, unless the objects show its effect already. Returns whether it counts.
+    pub fn restore(&mut self, held: HeldClaim) -> bool {
+        if self.claim_of(&held.claim.instance).is_some() || self.shows(&held) {
+            return false;
+        }
+        let host = held.claim.host.clone();
+        self.claims.insert(held.claim, held.listed);
+        self.renew_all([host]);
+        true
+    }
+
+    fn shows(&self, held: &HeldClaim) -> bool {
+        let claim = &held.claim;
+        let placed = |key| self.reservation(key).is_some_and(|slot| slot.target_host.as_ref() == Some(&claim.host));
+        self.vm_locations.of(&claim.instance).iter().any(|host| held.arrived_on(host))
+            || self.reservations_named(claim.instance.as_str()).any(placed)
+    }
+
     /// Ends the claim of an instance. Returns the hosts that gained free capacity.
     pub fn unclaim(&mut self, instance: &VmId) -> Vec<HostId> {
         let touched = self.claims.remove(instance);
@@ -242,6 +260,11 @@ impl View {
 
     pub fn all_claims(&self) -> impl ExactSizeIterator<Item = &Claim> {
         self.claims.iter()
+    }
+
+    /// All claims with what is needed to take them over.
+    pub fn held_claims(&self) -> impl ExactSizeIterator<Item = &HeldClaim> {
+        self.claims.held()
     }
 
     pub fn slots_expecting(&self, vm: &VmId) -> impl Iterator<Item = &Reservation> {

@@ -44,7 +44,7 @@ fn slot(name: &str, host: &str, size: Resources, vms: &[(&str, Resources)]) -> R
 
 fn claim(instance: &str, host: &str, size: Resources, slot: Option<&str>) -> Claim {
     let (instance, host) = (instance.into(), host.into());
-    Claim { instance, host, size, expires: Duration::from_secs(10), slot: slot.map(key) }
+    Claim { instance, host, size, expires: Duration::from_secs(10), slot: slot.map(key), ..Claim::default() }
 }
 
 fn view(hosts: &[Host], slots: &[Reservation]) -> View {

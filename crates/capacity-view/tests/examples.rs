@@ -195,7 +195,7 @@ fn a_vm_that_was_answered_takes_capacity_until_it_shows_up_or_its_time_is_over()
         host: "h".into(),
         size: size(8, 64),
         expires: Duration::from_secs(seconds),
-        slot: None,
+        ..Claim::default()
     };
     view.claim(claim(10));
     assert_eq!(free(&view, "h"), (56, 448));

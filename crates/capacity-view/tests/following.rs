@@ -93,7 +93,7 @@ fn a_decision_that_releases_slots_makes_no_host_anew() {
 fn a_host_with_claims_is_made_anew_each_time_and_synced_again_without_them() {
     let mut view = full();
     let (instance, size, expires) = ("vm".into(), size(1), Duration::from_secs(10));
-    view.claim(Claim { instance, host: "h".into(), size, expires, slot: None });
+    view.claim(Claim { instance, host: "h".into(), size, expires, ..Claim::default() });
     view.set_reservation(slot(0, false, &[]));
     assert_eq!(view.renewed(), 3, "when it appeared, for the claim, and for the slot beside it");
     view.unclaim(&"vm".into());

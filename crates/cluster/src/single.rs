@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use kube::{Api, Resource, ResourceExt};
 use kube_runtime::watcher::{self, watcher};
 use serde::de::DeserializeOwned;
@@ -127,6 +127,16 @@ impl<K: SingleKind> Single<K> {
         Api::namespaced(self.clusters.home().client.clone(), &self.shared.namespace)
     }
 
+    /// The namespace in the home cluster that has an object of this name, if we may look: our own one first.
+    pub async fn find(clusters: &Clusters, name: &str) -> Option<String> {
+        let client = &clusters.home().client;
+        let all = ListParams::default().fields(&format!("metadata.name={name}"));
+        let found = timeout(READ_DEADLINE, Api::<K>::all(client.clone()).list(&all)).await.ok()?.ok()?;
+        let namespaces: Vec<String> = found.into_iter().filter_map(|object| object.namespace()).collect();
+        let own = namespaces.iter().find(|namespace| *namespace == client.default_namespace());
+        own.or(namespaces.first()).cloned()
+    }
+
     /// The rights for the watch.
     pub fn rights(namespace: &str, name: &str) -> Vec<Right> {
         vec![Self::name_right(Verb::READ, namespace, name)]
@@ -139,6 +149,29 @@ impl<K: SingleKind> Single<K> {
 
     pub fn get(&self) -> State<Arc<K>> {
         self.shared.known.borrow().state.clone()
+    }
+
+    /// Reads the object now, for those who do not [feed](Self::feed) it: what is known is then not older than this call.
+    pub async fn read(&self) -> Result<Option<Arc<K>>, WriteError> {
+        let key = ObjectKey::new(self.clusters.home().name.clone(), self.shared.name.as_str());
+        let call = Call { operation: Operation::Get, kind: K::kind(&()).into_owned(), key };
+        let found = match timeout(READ_DEADLINE, self.api().get(&self.shared.name)).await {
+            Ok(Ok(object)) => Some(Arc::new(object)),
+            Ok(Err(error)) => match Failure::of(&call, &error) {
+                Failure::NotFound => None,
+                Failure::Error(WriteError::Unknown { call, message }) => {
+                    return Err(WriteError::Unavailable { call, message });
+                }
+                Failure::Error(error) => return Err(error),
+            },
+            Err(_) => {
+                let message = format!("no answer within {} s", READ_DEADLINE.as_secs());
+                return Err(WriteError::Unavailable { call, message });
+            }
+        };
+        let state = found.clone().map_or(State::Absent, State::Present);
+        self.shared.known.send_replace(KnownObject { newest: found.as_deref().map_or(0, version), state });
+        Ok(found)
     }
 
     /// Yields when something else is known of the object, and once at the beginning.

@@ -1,5 +1,6 @@
 //! The interface of the server to the rest of the process.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use berth_cluster::FlavorGroupsError;
@@ -38,4 +39,8 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Handles the decision: enqueues slots, books the VM, writes the history.
     fn decided(&self, outcome: Outcome);
+
+    /// The decision has made a claim: resolves when the claim survives this process, or when the response must not wait
+    /// any longer.
+    fn keep_claim(&self) -> impl Future<Output = ()> + Send;
 }

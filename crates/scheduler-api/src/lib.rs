@@ -6,6 +6,7 @@
 
 mod backend;
 mod bounded_queue;
+pub mod claims;
 mod client;
 mod forward;
 pub mod history;

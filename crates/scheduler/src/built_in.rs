@@ -15,16 +15,16 @@ mod settings;
 use std::time::Duration;
 use std::{fmt, mem};
 
-use berth_capacity_view::{HostState, View};
+use berth_capacity_view::{Claim, HeldClaim, HostState, View};
 use berth_core::host::Host;
 use berth_core::reservation::{Reservation, ReservationKind};
-use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId};
+use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId, Zone};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::Scope;
 use crate::{
-    Answer, AnswerSettings, Call, CommitmentRequest, Decision, EnqueueSlots, Explanation, HostVerdict, Pin, Pipelines,
-    Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest,
+    Answer, AnswerSettings, Booking, Call, CommitmentRequest, Decision, EnqueueSlots, Explanation, HostVerdict, Pin,
+    Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest,
 };
 use inner::Inner;
 
@@ -94,6 +94,32 @@ impl BuiltIn {
     /// Ends the claims that have expired; `now` is monotonic time since the process began.
     pub fn expire(&self, now: Duration) {
         self.change(|inner| inner.expire(now));
+    }
+
+    /// All claims, with what a next process needs to take them over.
+    pub fn held_claims(&self) -> Vec<HeldClaim> {
+        self.lock().fleet.view.held_claims().cloned().collect()
+    }
+
+    /// The claims on the hosts of a zone; an empty zone means all.
+    pub fn claims_in(&self, zone: &Zone) -> Vec<Claim> {
+        let inner = self.lock();
+        let view = &inner.fleet.view;
+        let state = |host: &HostName| view.id(host).and_then(|id| view.state(id));
+        let here =
+            |claim: &&Claim| zone.is_empty() || state(&claim.host).is_some_and(|state| state.host().zone == *zone);
+        view.all_claims().filter(here).cloned().collect()
+    }
+
+    /// Takes over claims of an earlier process, except those whose effect is observed already. Returns the VMs that are
+    /// to be booked again: their claim is for a slot that does not expect them.
+    pub fn restore_claims(&self, claims: Vec<HeldClaim>) -> Vec<Booking> {
+        let mut inner = self.lock();
+        let view = &mut inner.fleet.view;
+        let kept = claims.into_iter().filter(|held| view.restore(held.clone()));
+        let bookings: Vec<Option<Booking>> =
+            kept.collect::<Vec<_>>().iter().map(|held| again(view, &held.claim)).collect();
+        bookings.into_iter().flatten().collect()
     }
 
     /// The booking of a VM was not written and will not be: its whole size counts beside the slot from now on.
@@ -268,6 +294,13 @@ fn verdict(view: &View, key: &SlotKey) -> HostVerdict {
     let free = state.free();
     let without_later = free.less(Resources::ZERO - later_intruders(view, state, key));
     if without_later.overbooked() { HostVerdict::Overbooked { free } } else { HostVerdict::Ok }
+}
+
+/// The booking of a claim that the slot does not show.
+fn again(view: &View, claim: &Claim) -> Option<Booking> {
+    let slot = claim.slot.clone()?;
+    let shown = view.slots_expecting(&claim.instance).any(|expecting| expecting.key == slot);
+    (!shown).then(|| Booking { vm: claim.instance.clone(), size: claim.size, slot, leaves: Vec::new() })
 }
 
 /// An empty slot that is not in force yet and that was not placed by us: the only kind that is revoked at once.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use berth_core::HostName;
+use jiff::Timestamp;
 
 use crate::{Booking, Coverage, Decision, Explanation, Guest, Request, Stopwatch};
 
@@ -37,6 +38,8 @@ pub struct Call<'c> {
     /// The request. Without `read_only` a claim holds the first host of the response.
     pub request: &'c Request,
     pub now: Duration,
+    /// The same by the wall clock, for users and for the next process.
+    pub time: Timestamp,
     /// A random number: the order of shuffled hosts follows from it.
     pub chance: u64,
     /// The VM as a guest of its project's commitments; `None` when its flavor is in no group, or nothing is tracked.

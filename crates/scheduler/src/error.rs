@@ -1,10 +1,14 @@
 //! The errors of the scheduler. A lack of free capacity is a result, not an error: all errors are either retried or
 //! require a user to correct an object.
 
+use berth_capacity_view::Claim;
 use berth_core::{DomainId, HostName, SlotKey};
 use thiserror::Error;
 
 use crate::StepError;
+
+/// Characters of a name that a caller has chosen.
+const QUOTED: usize = 60;
 
 /// Every error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -38,6 +42,14 @@ pub enum SchedulerError {
         /// The host that the write of unknown outcome named.
         host: HostName,
     },
+    /// Only claims, or claims and entries in doubt, are in the way: VMs may still arrive or not.
+    #[error("{}", promised(.last, *.more))]
+    Promised {
+        /// The claim that ends last.
+        last: Box<Claim>,
+        /// How many others are in the way.
+        more: usize,
+    },
     /// A configured resolver could not name a domain.
     #[error("keystone: failed to resolve domain {domain:?}: {cause}")]
     DomainName { domain: DomainId, cause: String },
@@ -58,6 +70,17 @@ impl SchedulerError {
         };
         format!("{self}; {advice}")
     }
+}
+
+fn promised(last: &Claim, more: usize) -> String {
+    let quoted = |text: &str| format!("{:?}", text.chars().take(QUOTED).collect::<String>());
+    let Claim { instance, project, host, size, until, .. } = last;
+    let (vm, project) = (quoted(instance.as_str()), quoted(project.as_str()));
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    format!(
+        "waiting until {until} at most: the capacity is claimed for VMs that have not appeared yet: VM {vm} of project \
+         {project} on {host} ({size}){more}"
+    )
 }
 
 #[cfg(test)]

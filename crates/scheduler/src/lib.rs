@@ -39,6 +39,7 @@ mod tests;
 mod trace;
 mod tracer;
 
+pub use berth_capacity_view::{Claim, HeldClaim};
 pub use booking::{Booking, Commitments, Guest};
 pub use built_in::{BuiltIn, Held, HostReport, Settings};
 pub use call::{Answer, AnswerSettings, Call};

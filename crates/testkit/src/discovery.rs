@@ -26,11 +26,12 @@ pub(crate) struct Denied {
 pub(crate) fn discover<'a>(path: &str, kinds: impl Iterator<Item = &'a Arc<KindInfo>>) -> Result<Value, Refusal> {
     let kinds: Vec<&KindInfo> = kinds.map(|kind| &**kind).collect();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let groups: BTreeSet<_> = kinds.iter().map(|kind| (kind.group.as_str(), kind.version.as_str())).collect();
+    let named = kinds.iter().filter(|kind| !kind.group.is_empty());
+    let groups: BTreeSet<_> = named.map(|kind| (kind.group.as_str(), kind.version.as_str())).collect();
     let found = match segments.as_slice() {
         ["version"] => Some(version()),
         ["api"] => Some(json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [] })),
-        ["api", "v1"] => Some(resources("v1", &[])),
+        ["api", version] => served(&kinds, "", version),
         ["apis"] => {
             let groups: Vec<_> = groups.iter().map(|(name, version)| group(name, version)).collect();
             Some(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups }))
@@ -91,7 +92,11 @@ pub(crate) fn check(denied: &BTreeSet<Denied>, who: &str, call: &Call) -> Result
         return Ok(());
     }
     let segments: Vec<&str> = kind.split('/').collect();
-    let ["", "apis", group, _, plural] = segments.as_slice() else { return Ok(()) };
+    let (group, plural) = match segments.as_slice() {
+        ["", "apis", group, _, plural] => (*group, plural),
+        ["", "api", _, plural] => ("", plural),
+        _ => return Ok(()),
+    };
     let resource = if *status { format!("{plural}/status") } else { (*plural).to_owned() };
     if may(denied, who, call.verb.right(), group, &resource) {
         return Ok(());
@@ -102,8 +107,9 @@ pub(crate) fn check(denied: &BTreeSet<Denied>, who: &str, call: &Call) -> Result
         format!("in the namespace {namespace:?}")
     };
     let object = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+    let dot = if group.is_empty() { "" } else { "." };
     let message = format!(
-        "{plural}.{group}{object} is forbidden: User {who:?} cannot {} resource {resource:?} in API group {group:?} {place}",
+        "{plural}{dot}{group}{object} is forbidden: User {who:?} cannot {} resource {resource:?} in API group {group:?} {place}",
         call.verb.right()
     );
     Err(Refusal::new(403, "Forbidden", name, message))

@@ -1,4 +1,5 @@
-//! The served kinds: those of our CRDs, and Leases and Events, which are namespaced and built into the API server.
+//! The served kinds: those of our CRDs, and Leases, Events and ConfigMaps, which are namespaced and built into the API
+//! server.
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +31,7 @@ pub(crate) struct KindInfo {
 
 impl KindInfo {
     pub(crate) fn resource(&self) -> String {
-        format!("{}.{}", self.plural, self.group)
+        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
     fn custom(crd: &CustomResourceDefinition) -> Result<Self, String> {
@@ -60,9 +61,11 @@ impl KindInfo {
     fn built_in(group: &str, kind: &str, schema: &Value) -> Result<Self, String> {
         let singular = kind.to_lowercase();
         let plural = format!("{singular}s");
+        let (root, group_version) =
+            if group.is_empty() { ("api", "v1".to_owned()) } else { ("apis", format!("{group}/v1")) };
         Ok(Self {
-            path: format!("/apis/{group}/v1/{plural}"),
-            group_version: format!("{group}/v1"),
+            path: format!("/{root}/{group_version}/{plural}"),
+            group_version,
             group: group.to_owned(),
             version: "v1".to_owned(),
             plural,
@@ -100,6 +103,7 @@ fn made() -> Result<Vec<Arc<KindInfo>>, String> {
     let mut kinds = custom(&berth_crds::generate::all())?;
     kinds.push(Arc::new(KindInfo::built_in("coordination.k8s.io", "Lease", &lease())?));
     kinds.push(Arc::new(KindInfo::built_in("events.k8s.io", "Event", &event())?));
+    kinds.push(Arc::new(KindInfo::built_in("", "ConfigMap", &config_map())?));
     Ok(kinds)
 }
 
@@ -110,6 +114,11 @@ fn lease() -> Value {
         "holderIdentity": text, "leaseDurationSeconds": count(1), "leaseTransitions": count(0),
         "acquireTime": time, "renewTime": time, "preferredHolder": text, "strategy": text,
     } } } })
+}
+
+fn config_map() -> Value {
+    let texts = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    json!({ "type": "object", "properties": { "data": texts, "binaryData": texts, "immutable": { "type": "boolean" } } })
 }
 
 fn event() -> Value {

@@ -113,10 +113,12 @@ fn logged(mut path: String, verb: Verb, target: &Target, body: &Value) -> String
 
 fn target(path: &str) -> Target {
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    let ["apis", group, version, rest @ ..] = segments.as_slice() else { return Target::Other };
-    if *group == "authorization.k8s.io" {
-        return Target::Other;
-    }
+    let (root, rest) = match segments.as_slice() {
+        ["apis", "authorization.k8s.io", ..] => return Target::Other,
+        ["apis", group, version, rest @ ..] => (format!("/apis/{group}/{version}"), rest),
+        ["api", version, rest @ ..] => (format!("/api/{version}"), rest),
+        _ => return Target::Other,
+    };
     let (namespace, rest) = match rest {
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
         rest => ("", rest),
@@ -127,7 +129,7 @@ fn target(path: &str) -> Target {
         [plural, name, "status"] => (*plural, *name, true),
         _ => return Target::Other,
     };
-    let kind = format!("/apis/{group}/{version}/{plural}");
+    let kind = format!("{root}/{plural}");
     Target::Objects { kind, namespace: namespace.to_owned(), name: name.to_owned(), status }
 }
 

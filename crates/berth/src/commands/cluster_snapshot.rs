@@ -1,21 +1,29 @@
 //! Reads every object that the scheduler needs once from all configured clusters, without changing anything. The home
 //! cluster must answer; a remote that does not answer is reported as unreadable.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_cluster::{
-    Cluster, Clusters, FlavorGroupsCache, KnownFlavorGroups, ReadBy, ReadError, Routes, StoreSet as _,
+    Cluster, Clusters, Fence, FlavorGroupsCache, KnownFlavorGroups, ReadBy, ReadError, Routes, StoreSet as _,
+    WriteError, chain,
 };
 use berth_core::{ClusterName, CommitmentUuid};
+use berth_scheduler_api::claims::{self, ClaimMap, ClaimMetrics};
+use berth_telemetry::clock::SystemClock;
 use berth_telemetry::config::{self, Configuration, Files};
 use berth_telemetry::logs::{self, Format, LogOptions};
+use berth_telemetry::metrics::Metrics;
 use futures::future::join_all;
 use serde::Serialize;
 use tokio::runtime;
+use tracing::warn;
 
 use crate::args::ClusterArguments;
 use crate::error::Error;
 use crate::operator::{memory_settings, user_agent};
-use crate::wiring::{Memory, MemorySettings};
+use crate::wiring::{Memory, MemorySettings, claim_keeper};
 
 /// What a command cannot see, because only the operator has it in memory.
 pub(super) const UNSEEN: &str = "Not included: decisions of the operator that are not written yet.";
@@ -119,12 +127,25 @@ async fn fill(
     Ok(missing)
 }
 
+/// Lets the claims that the leader keeps count here as well.
+async fn load_claims(clusters: &Clusters, memory: &Memory, configuration: &Configuration) -> Result<(), WriteError> {
+    let found = ClaimMap::find(clusters, claims::NAME).await;
+    let namespace = found.unwrap_or_else(|| clusters.home().client.default_namespace().to_owned());
+    let map = ClaimMap::new(clusters.clone(), &namespace, claims::NAME).fenced(Fence::closed());
+    let registry = Metrics::new(&BTreeMap::new()).and_then(|metrics| ClaimMetrics::register(&metrics));
+    let Ok(metrics) = registry else { return Ok(()) };
+    claim_keeper(memory, map, Arc::new(SystemClock), &configuration.scheduler, metrics).load().await.map(drop)
+}
+
 impl ClusterSnapshot {
     /// Reads everything once.
     pub(super) async fn read(clusters: Clusters, configuration: Configuration, by: ReadBy) -> Result<Self, Error> {
         let routes = Routes::new(&configuration.api_servers);
         let memory = Memory::new(settings(&configuration), &routes);
         let missing = fill(&clusters, &routes, &memory, &configuration, by).await?;
+        if let Err(error) = load_claims(&clusters, &memory, &configuration).await {
+            warn!(error = chain(&error), "the claims of VMs that have not appeared yet are unknown");
+        }
         Ok(Self { configuration, clusters, routes, memory, missing })
     }
 

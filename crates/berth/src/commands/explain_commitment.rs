@@ -18,12 +18,12 @@ use berth_telemetry::clock::{Clock, SystemClock};
 
 use super::cluster_snapshot::{ClusterSnapshot, UNSEEN};
 use super::dry_run::{self, OperatorDryRun};
-use super::next_step;
 use super::object_lookup::{self, KindName};
 use super::reasons::ExplainedCondition;
 use super::table::{row, table};
 use super::times::moment;
 use super::vms::VmRow;
+use super::{claims, next_step};
 use crate::args::CommitmentArguments;
 use crate::error::Error;
 use facts::ExplainedCommitment;
@@ -41,7 +41,8 @@ async fn explain(snapshot: &ClusterSnapshot, name: &str, clock: Arc<dyn Clock>) 
     // It was there a moment ago, in the same memory.
     let facts =
         facts.ok_or_else(|| Error::Unknown { what: "commitment", name: key.to_string(), hint: String::new() })?;
-    Ok(report::report(&facts, &snapshot.missing))
+    let claims = snapshot.memory.scheduler.claims_in(&facts.dry_run.facts.spec.zone);
+    Ok(report::report(&facts, &claims, &snapshot.missing))
 }
 
 fn find(snapshot: &ClusterSnapshot, name: &str) -> Result<ObjectKey, Error> {
@@ -65,6 +66,7 @@ fn text(account: &CommitmentReport) -> String {
     let _ = writeln!(text, "\nWhy\n  {}", account.why);
     text.push_str(&slots(account));
     text.push_str(&vms(account));
+    text.push_str(&claims::text(&account.claims));
     text.push_str(&next_step::lines(&account.next, account.now));
     let _ = writeln!(text, "\n{UNSEEN}");
     text

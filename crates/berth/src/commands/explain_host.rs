@@ -14,7 +14,7 @@ use berth_scheduler::PipelineChoice;
 use super::amounts::Amounts;
 use super::cluster_snapshot::{self, ClusterSnapshot, UNSEEN};
 use super::table::{row, table};
-use super::{output, similar};
+use super::{claims, output, similar};
 use crate::args::HostArguments;
 use crate::error::Error;
 use facts::ExplainedHost;
@@ -65,6 +65,7 @@ fn text(account: &HostReportView) -> String {
     text.push_str(&head(account));
     text.push_str(&sums(account));
     text.push_str(&reservations(account));
+    text.push_str(&claims::text(&account.claims));
     text.push_str(&fits(account));
     let _ = writeln!(text, "\n{UNSEEN}");
     text

@@ -55,6 +55,10 @@ fn title(role: &Role) -> (String, &'static str) {
         "berth-events" => {
             ("events-role.yaml".to_owned(), "# Events about cluster scoped objects go to the namespace `default`.\n")
         }
+        "berth-claims" => (
+            "claims-role.yaml".to_owned(),
+            "# The ConfigMap with the capacity that Nova was promised, in the namespace that the operator runs in.\n",
+        ),
         "berth-leader-election" => (
             "lease-role.yaml".to_owned(),
             "# The lease that replicas compete for with --leader-elect, in the namespace that they run in.\n",

@@ -15,10 +15,11 @@ use berth_core::flavor::{Flavor, FlavorGroup, FlavorGroups};
 use berth_scheduler::{Call, Explanation, Hints, Intent, Options, Request};
 use berth_scheduler_api::wire;
 use berth_telemetry::config::ReservationController;
+use jiff::Timestamp;
 
 use super::cluster_snapshot::{self, ClusterSnapshot, UNSEEN};
 use super::table::{row, table};
-use super::{output, similar};
+use super::{claims, output, similar};
 use crate::args::{RequestSource, ScheduleArguments};
 use crate::error::Error;
 use report::{DryRun, Ranked, Removed};
@@ -35,7 +36,8 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
         None => short(source, &snapshot)?,
     };
     let (answer, explanation) = ask(&snapshot, &request)?;
-    let run = report::report(&request, &answer, explanation, &snapshot.missing);
+    let claims = snapshot.memory.scheduler.claims_in(&request.zone);
+    let run = report::report(&request, &answer, explanation, &claims, &snapshot.missing);
     let shown = if arguments.all { usize::MAX } else { arguments.limit.get() };
     output::show(arguments.output, &run, |run| text(run, shown, arguments.all))
 }
@@ -43,7 +45,8 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
 /// The hosts that would be answered, and the reasons.
 fn ask(snapshot: &ClusterSnapshot, request: &Request) -> Result<(Vec<berth_core::HostName>, Explanation), Error> {
     let scheduler = &snapshot.memory.scheduler;
-    let call = Call { request, now: Duration::ZERO, chance: 0, guest: None, stopwatch: None, explain: true };
+    let (now, time) = (Duration::ZERO, Timestamp::now());
+    let call = Call { request, now, time, chance: 0, guest: None, stopwatch: None, explain: true };
     let answer = scheduler.answer(&call)?;
     let explanation = answer.explanation.map_or_else(|| scheduler.explain(request), Ok)?;
     Ok((answer.hosts, explanation))
@@ -60,6 +63,7 @@ fn text(run: &DryRun, shown: usize, all: bool) -> String {
     }
     text.push_str(&ranking(run, shown));
     text.push_str(&removals(&run.removed, all));
+    text.push_str(&claims::text(&run.claims));
     let _ = writeln!(text, "\n{UNSEEN}");
     text
 }

@@ -14,7 +14,7 @@ use tracing::info;
 use super::parts::Parts;
 use crate::args::OperatorArguments;
 use crate::error::Error;
-use crate::wiring::{DecidingState, Environment, Memory, Nova};
+use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, Nova};
 
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;
@@ -63,7 +63,8 @@ impl Apis {
         base_url(address, pod_ip.as_deref(), peer).await
     }
 
-    /// Serves, from now on: also as a follower, and before the first decision.
+    /// Serves, from now on: also as a follower, and before the first decision. If claims are made here, those of the
+    /// former leader are to be restored before that.
     pub(super) fn serve(
         self,
         memory: &Memory,
@@ -71,12 +72,13 @@ impl Apis {
         deciding: &DecidingState,
         manager: &mut Manager,
         parts: &Parts,
-    ) -> Result<(), Error> {
-        let Some((address, listener, component)) = self.open else { return Ok(()) };
+    ) -> Result<Option<ClaimRestorer>, Error> {
+        let Some((address, listener, component)) = self.open else { return Ok(None) };
         let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
+        let restorer = nova.restorer();
         let keys = &environment.configuration.scheduler;
         let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
-        let surroundings = TimeAndRandom::since(memory.started_at());
+        let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
         let limits = ApiLimits::default().with_body(keys.max_body_bytes);
         let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone())
             .with_token(keys.token.clone());
@@ -85,7 +87,7 @@ impl Apis {
         parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
         info!(%address, "serving the scheduler API");
         parts.spawn_endless("the state of the pipelines", report_pipelines(memory.clone(), component, parts.clone()));
-        Ok(())
+        Ok(Some(restorer))
     }
 }
 

@@ -9,6 +9,7 @@ use berth_reservation::ReservationMetrics;
 use berth_reservation::in_flight::InFlightMetrics;
 use berth_reservation::oversubscription::OversubscriptionMetrics;
 use berth_scheduler::BuiltIn;
+use berth_scheduler_api::claims::ClaimMetrics;
 use berth_scheduler_api::history::HistoryMetrics;
 use berth_scheduler_api::metrics::ApiMetrics;
 use berth_scheduler_api::tracking::BookingMetrics;
@@ -74,6 +75,7 @@ pub struct OperatorMetrics {
     pub api: ApiMetrics,
     pub bookings: BookingMetrics,
     pub histories: HistoryMetrics,
+    pub claims: ClaimMetrics,
     pub background_tasks: BackgroundTaskMetrics,
 }
 
@@ -100,6 +102,7 @@ impl OperatorMetrics {
             api: ApiMetrics::register(metrics, scheduler)?,
             bookings: BookingMetrics::register(metrics)?,
             histories: HistoryMetrics::register(metrics)?,
+            claims: ClaimMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
         })
     }

@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_cluster::{FlavorGroupsCache, Leadership, Manager, Scope, Store};
 use berth_scheduler::{BuiltIn, Request};
+use berth_scheduler_api::claims::{self, ClaimKeeper, ClaimKeeperParts, ClaimMap, ClaimMetrics};
 use berth_scheduler_api::history::{Histories, HistoryParts};
 use berth_scheduler_api::tracking::{BookingParts, Bookings, Guests};
 use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config;
 use tokio_util::sync::CancellationToken;
 
 use super::{Environment, Memory};
@@ -56,6 +59,20 @@ pub struct Nova {
     guests: Guests,
     bookings: Bookings,
     histories: Histories,
+    claims: ClaimKeeper,
+}
+
+/// Takes over the claims of the former leader.
+pub struct ClaimRestorer {
+    claims: ClaimKeeper,
+    bookings: Bookings,
+}
+
+impl ClaimRestorer {
+    /// Nothing may be decided before this has ended. VMs whose booking the former leader did not write are booked again.
+    pub async fn restore(&self) {
+        self.claims.restore().await.iter().for_each(|booking| self.bookings.take(booking));
+    }
 }
 
 impl Nova {
@@ -75,10 +92,34 @@ impl Nova {
             commitments: memory.stores.commitments.clone(),
             clock: environment.clock.clone(),
         };
+        let clusters = environment.clusters.clone();
+        let namespace = clusters.home().client.default_namespace().to_owned();
+        let map = ClaimMap::new(clusters, &namespace, claims::NAME).fenced(environment.fence.clone());
+        let keys = &environment.configuration.scheduler;
+        let claims = claim_keeper(memory, map, environment.clock.clone(), keys, environment.metrics.claims.clone());
+        manager.add_source("the writer of claims", Scope::Leader, claims.work(stop.clone()));
         manager.add_source("the writer of bookings", Scope::EveryReplica, entering);
         manager.add_source("the writer of histories", Scope::EveryReplica, remembering);
-        Self { memory: memory.clone(), deciding, guests, bookings, histories }
+        Self { memory: memory.clone(), deciding, guests, bookings, histories, claims }
     }
+
+    pub fn restorer(&self) -> ClaimRestorer {
+        ClaimRestorer { claims: self.claims.clone(), bookings: self.bookings.clone() }
+    }
+}
+
+/// The keeper of the claims of a process.
+pub(crate) fn claim_keeper(
+    memory: &Memory,
+    map: ClaimMap,
+    clock: Arc<dyn Clock>,
+    keys: &config::Scheduler,
+    metrics: ClaimMetrics,
+) -> ClaimKeeper {
+    let (scheduler, began) = (memory.scheduler.clone(), memory.started_at());
+    let longest = keys.assume_ttl_instance.max(keys.assume_ttl_reservation);
+    let now = Arc::new(move || began.elapsed());
+    ClaimKeeper::new(ClaimKeeperParts { map, scheduler, now, clock, longest, metrics })
 }
 
 fn booking_parts(memory: &Memory, environment: &Environment<'_>) -> BookingParts {
@@ -129,5 +170,9 @@ impl Backend for Nova {
             answer.booking.iter().for_each(|booking| self.bookings.take(booking));
         }
         self.histories.take(&outcome);
+    }
+
+    async fn keep_claim(&self) {
+        self.claims.keep().await;
     }
 }

@@ -7,6 +7,7 @@ use berth_reservation::ReservationController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
 use berth_scheduler_api::Chosen;
+use berth_scheduler_api::claims::ClaimKeeper;
 use berth_scheduler_api::history::Histories;
 use berth_scheduler_api::pipelines::PipelineController;
 use berth_scheduler_api::tracking::Bookings;
@@ -29,6 +30,7 @@ pub fn rights(configuration: &Configuration, leader_elect: bool) -> Vec<Right> {
         rights.extend(PipelineController::rights(&pipelines));
         rights.extend(Bookings::rights());
         rights.extend(Histories::rights());
+        rights.extend(ClaimKeeper::rights());
     }
     if leader_elect {
         rights.extend(Election::rights());

@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::Response;
-use berth::wiring::{DecidingState, Environment, Memory, Nova};
+use berth::wiring::{ClaimRestorer, DecidingState, Environment, Memory, Nova};
 use berth_cluster::Manager;
 use berth_scheduler::{Booking, BuiltIn};
 use berth_scheduler_api::server::{Api, ApiLimits, DEADLINE_MS, FORWARDED, Forwarder, PATH, TimeAndRandom, router};
@@ -117,13 +117,15 @@ pub fn endpoint(
     chance: Random,
     manager: &mut Manager,
     stop: &CancellationToken,
-) -> Router {
+) -> (Router, ClaimRestorer) {
     let nova = Nova::new(memory, environment, deciding.clone(), manager, stop);
-    let (chance, surroundings) = (Mutex::new(chance), TimeAndRandom::since(memory.started_at()));
+    let restorer = nova.restorer();
+    let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
+    let chance = Mutex::new(chance);
     let surroundings = TimeAndRandom { chance: Arc::new(move || chance.lock().draw()), ..surroundings };
     let noted = Noted { nova, network: network.clone() };
     let api = Api::new(noted, network.clone(), surroundings, ApiLimits::default(), environment.metrics.api.clone());
-    router(Arc::new(api))
+    (router(Arc::new(api)), restorer)
 }
 
 /// The backend of the binary, which records bookings for the invariants about them.
@@ -159,5 +161,9 @@ impl Backend for Noted {
             self.network.booked.lock().insert(vm, answer.booking.clone());
         }
         self.nova.decided(outcome);
+    }
+
+    async fn keep_claim(&self) {
+        self.nova.keep_claim().await;
     }
 }

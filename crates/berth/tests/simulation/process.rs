@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use berth::wiring::{Controllers, DecidingState, Environment, Memory, MemorySettings, OperatorMetrics};
+use berth::wiring::{ClaimRestorer, Controllers, DecidingState, Environment, Memory, MemorySettings, OperatorMetrics};
 use berth_cluster::testing::Pick;
 use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Manager, Queue, Routes, Work};
 use berth_committed_resource::CoresBook;
@@ -101,7 +101,7 @@ impl Process {
         controllers.add_to(&mut manager, &memory.queues);
         let cores = controllers.commitments().context().cores.clone();
         let deciding = DecidingState::new(leadership.clone(), who);
-        let router = endpoint(&memory, &environment, &deciding, network, chance, &mut manager, &stop);
+        let (router, restorer) = endpoint(&memory, &environment, &deciding, network, chance, &mut manager, &stop);
         for (_, work) in manager.replica_work() {
             tasks.spawn(process_pause.run(work));
         }
@@ -115,7 +115,7 @@ impl Process {
             deciding.start();
             noted.store(true, Ordering::Release);
         };
-        tasks.spawn(process_pause.run(lead(known, leadership, decides, work, end, checker.clone())));
+        tasks.spawn(process_pause.run(lead(known, leadership, restorer, decides, work, end, checker.clone())));
         Self { ended, pause: process_pause, tasks, scheduler, endpoint, cores, checker: checker.clone(), started }
     }
 
@@ -170,6 +170,7 @@ fn candidate(who: &str, address: &str, clock: &Arc<dyn Clock>, metrics: &Operato
 async fn lead(
     memory: Memory,
     leadership: Option<Leadership>,
+    claims: ClaimRestorer,
     begin: impl FnOnce(),
     work: Vec<Work>,
     end: watch::Sender<bool>,
@@ -182,6 +183,7 @@ async fn lead(
         memory.reread_stores(TAKE_OVER).await;
     }
     memory.pipelines.loaded().await;
+    claims.restore().await;
     begin();
     let controllers = join_all(work.into_iter().map(|(_, work)| work));
     match &leadership {

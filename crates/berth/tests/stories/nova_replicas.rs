@@ -8,7 +8,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::http;
-use crate::support::nova::{ask, booked, hosts, hosts_are_known_at, only_asks, post, starts, wants};
+use crate::support::nova::{
+    ask, booked, hosts, hosts_are_known_at, of_another_project, only_asks, post, starts, wants,
+};
 use crate::support::objects::{host, rejectable};
 use crate::support::operator::free_addresses;
 use crate::support::replicas::{LEASE, Replicas, TWO};
@@ -126,6 +128,35 @@ async fn after_the_death_of_the_leader_requests_are_put_off_until_the_next_one_l
     replicas.leader_is(new).await;
     assert_eq!(published(&replicas).await, Some(format!("http://{follower}")));
     starts(&replicas.world, "vm-2", &answered[0]).await;
+    replicas.end(new).await;
+}
+
+#[tokio::test]
+async fn the_next_leader_keeps_what_nova_was_promised() {
+    let mut replicas = begin("kept-01").await;
+    let [old, new] = TWO;
+    let both = ["node1", "node2"];
+    let unknown = |vm: &str| of_another_project(wants(vm, &both));
+    let mut given = Vec::new();
+    for vm in ["vm-1", "vm-2", "vm-3"] {
+        given.push((vm, ask(api(&replicas, new), &unknown(vm)).await[0].clone()));
+    }
+    replicas.kill(old);
+    replicas.world.create(&rejectable("late-001", 1)).await;
+    replicas.leader_is(new).await;
+    let waits = "waiting until ";
+    replicas.world.reported("late-001", "Reserving", waits).await;
+    let answered = replicas
+        .until("it decides", async |_| {
+            let posted = post(api(&replicas, new), &unknown("vm-4")).await;
+            so(posted.status == 200, || format!("{posted:?}")).map(|()| hosts(&posted.body))
+        })
+        .await;
+    assert_eq!(answered, [""; 0], "three slots of four are promised, and one is taken");
+    replicas.world.delete_commitment("late-001").await;
+    for (vm, host) in given {
+        starts(&replicas.world, vm, &host).await;
+    }
     replicas.end(new).await;
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, ClusterResourceScope};
@@ -58,8 +59,13 @@ impl Cloud {
         }
     }
 
-    /// Deletes all commitments, slots, hosts, flavor groups and capacities, regardless of finalizers.
+    /// Deletes all commitments, slots, hosts, flavor groups, capacities and claims, regardless of finalizers.
     pub async fn clear(&self) {
+        for namespace in ["default", "berth-system"] {
+            let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+            // There are claims only after requests of Nova.
+            let _ = maps.delete("berth-claims", &DeleteParams::default()).await;
+        }
         let commitments = self.raw::<CommittedResource>();
         for commitment in commitments.list(&ListParams::default()).await.unwrap() {
             let bare = Patch::Merge(json!({ "metadata": { "finalizers": null } }));

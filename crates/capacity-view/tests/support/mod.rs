@@ -90,8 +90,9 @@ fn time() -> impl Strategy<Value = Duration> {
 }
 
 fn claim() -> impl Strategy<Value = Claim> {
-    (instance(), host_name(), size(), time(), option::of(key()))
-        .prop_map(|(instance, host, size, expires, slot)| Claim { instance, host, size, expires, slot })
+    (instance(), host_name(), size(), time(), option::of(key())).prop_map(|(instance, host, size, expires, slot)| {
+        Claim { instance, host, size, expires, slot, ..Claim::default() }
+    })
 }
 
 pub fn assumed() -> impl Strategy<Value = Assumed> {

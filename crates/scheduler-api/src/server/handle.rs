@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::api::Api;
 use super::refusal::Refusal;
+use super::run::Ran;
 use super::{DEADLINE_MS, FORWARDED, body, run, showing};
 use crate::wire::{self, Incoming};
 use crate::{Backend, Role};
@@ -67,10 +68,18 @@ impl<B: Backend> Api<B> {
         let body = body::read(body, declared, &mut pass, &self.limits).await?;
         let incoming = decode(&body).await?;
         incoming.request.pipeline_name()?;
-        let Some(leader) = self.leader(&incoming, headers)? else { return run::run(self, incoming) };
+        let Some(leader) = self.leader(&incoming, headers)? else { return self.decide(incoming).await };
         drop(incoming);
         let left = deadline.saturating_duration_since(Instant::now());
         Ok(self.forwarder.forward(&leader, body, headers, left).await)
+    }
+
+    async fn decide(&self, incoming: Incoming) -> Result<Response, Refusal> {
+        let Ran { response, has_claimed } = run::run(self, incoming)?;
+        if has_claimed {
+            self.backend.keep_claim().await;
+        }
+        Ok(response)
     }
 
     /// The leader that must decide; `None` if it is this process.

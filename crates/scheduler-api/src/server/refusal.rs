@@ -131,8 +131,9 @@ fn scheduler_status(error: &SchedulerError) -> StatusCode {
         | SchedulerError::UnknownHypervisorType(_)
         | SchedulerError::Step { .. }
         | SchedulerError::Hint(_) => StatusCode::BAD_REQUEST,
-        SchedulerError::InDoubt { .. } | SchedulerError::DomainName { .. } | SchedulerError::External(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        SchedulerError::InDoubt { .. }
+        | SchedulerError::Promised { .. }
+        | SchedulerError::DomainName { .. }
+        | SchedulerError::External(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

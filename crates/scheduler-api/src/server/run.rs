@@ -18,7 +18,14 @@ use crate::{Backend, Outcome};
 /// Characters of a caller's text in a line of the log.
 const SHOWN: usize = 120;
 
-pub(super) fn run<B: Backend>(api: &Api<B>, incoming: Incoming) -> Result<Response, Refusal> {
+/// The outcome of a run.
+pub(super) struct Ran {
+    pub(super) response: Response,
+    /// A claim holds the first host of the response.
+    pub(super) has_claimed: bool,
+}
+
+pub(super) fn run<B: Backend>(api: &Api<B>, incoming: Incoming) -> Result<Ran, Refusal> {
     let span = tracing::info_span!(
         "scheduling",
         greq = one_line(&incoming.global_request_id, SHOWN),
@@ -36,7 +43,9 @@ pub(super) fn run<B: Backend>(api: &Api<B>, incoming: Incoming) -> Result<Respon
         result: result.clone(),
     });
     report(&request, &result);
-    Ok(hosts(&request, &*result?))
+    let answer = result?;
+    let has_claimed = !request.options.read_only && !answer.hosts.is_empty();
+    Ok(Ran { response: hosts(&request, &answer), has_claimed })
 }
 
 fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerError> {
@@ -45,6 +54,7 @@ fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerE
     let answer = api.backend.scheduler().answer(&Call {
         request,
         now: (api.surroundings.now)(),
+        time: (api.surroundings.time)(),
         chance: (api.surroundings.chance)(),
         guest: guest.as_ref().ok().and_then(Option::as_ref),
         explain: request.options.explain || api.backend.remembers(request),

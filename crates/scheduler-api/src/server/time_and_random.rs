@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_scheduler::Stopwatch;
+use berth_telemetry::clock::Clock;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 /// Where the endpoint takes the time and random numbers from.
@@ -13,14 +15,16 @@ use tokio::time::Instant;
 pub struct TimeAndRandom {
     /// Monotonic time since the process began: the clock of [`berth_scheduler::BuiltIn::expire`].
     pub now: Arc<dyn Fn() -> Duration + Send + Sync>,
+    /// The time of day, for the ends of claims as users read them.
+    pub time: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// A number that cannot be foretold, another one each time.
     pub chance: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl TimeAndRandom {
     /// Time counted from `began`, on tokio's clock; random numbers from the operating system's.
-    pub fn since(began: Instant) -> Self {
-        Self { now: Arc::new(move || began.elapsed()), chance: Arc::new(random) }
+    pub fn since(began: Instant, clock: Arc<dyn Clock>) -> Self {
+        Self { now: Arc::new(move || began.elapsed()), time: Arc::new(move || clock.now()), chance: Arc::new(random) }
     }
 }
 
@@ -53,11 +57,14 @@ impl Stopwatch for Watch {
 
 #[cfg(test)]
 mod tests {
+    use berth_telemetry::clock::TokioClock;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn time_passes_and_numbers_differ() {
-        let surroundings = TimeAndRandom::since(Instant::now());
+        let clock = TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap());
+        let surroundings = TimeAndRandom::since(Instant::now(), Arc::new(clock));
         tokio::time::advance(Duration::from_secs(3)).await;
         assert_eq!((surroundings.now)(), Duration::from_secs(3));
         assert_ne!((surroundings.chance)(), (surroundings.chance)());

@@ -12,6 +12,7 @@ use berth_scheduler_api::server::{Api, ApiLimits, PATH, TimeAndRandom, router};
 use berth_scheduler_api::{Backend, Forward, GuestLookup, Outcome, Role};
 use berth_telemetry::config::{Token, decode};
 use berth_telemetry::metrics::Metrics;
+use jiff::Timestamp;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -34,7 +35,11 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let has_decided = Arc::new(AtomicBool::new(false));
         let process = Process { scheduler: scheduler.clone(), role, has_decided: has_decided.clone() };
-        let surroundings = TimeAndRandom { now: Arc::new(|| Duration::ZERO), chance: Arc::new(|| 0) };
+        let surroundings = TimeAndRandom {
+            now: Arc::new(|| Duration::ZERO),
+            time: Arc::new(|| Timestamp::UNIX_EPOCH),
+            chance: Arc::new(|| 0),
+        };
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
         let forward = Forward::new("follower").unwrap();
         let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
@@ -91,4 +96,6 @@ impl Backend for Process {
     fn decided(&self, outcome: Outcome) {
         self.has_decided.fetch_or(!outcome.request.options.read_only, Ordering::Relaxed);
     }
+
+    async fn keep_claim(&self) {}
 }

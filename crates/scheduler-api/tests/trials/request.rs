@@ -50,7 +50,8 @@ fn decided(request: &Request) {
     let watch = Watch;
     let stopwatch: Option<&dyn Stopwatch> = Some(&watch);
     let explain = request.options.explain;
-    let answer = SCHEDULER.answer(&Call { request, now, chance: run, guest: None, explain, stopwatch });
+    let time = jiff::Timestamp::UNIX_EPOCH;
+    let answer = SCHEDULER.answer(&Call { request, now, time, chance: run, guest: None, explain, stopwatch });
     if let Ok(answer) = answer {
         answered(&answer, explain);
     }

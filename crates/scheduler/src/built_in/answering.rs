@@ -7,6 +7,7 @@ use std::time::Duration;
 use berth_capacity_view::{Claim, Overlay};
 use berth_core::HostName;
 use fastrand::Rng;
+use jiff::Timestamp;
 
 use super::AnswerSettings;
 use super::inner::Inner;
@@ -65,11 +66,14 @@ impl Inner {
         let booking = call.guest.and_then(|guest| booking::book(view, request, guest, host));
         let seat =
             booking.as_ref().map(|booking| &booking.slot).or_else(|| booking::seat(view, &request.instance, host));
+        let time_to_live = time_to_live(request, &self.settings.answers);
         let claim = Claim {
             instance: request.instance.clone(),
+            project: request.project.clone(),
             host: host.clone(),
             size: request.need(),
-            expires: call.now.saturating_add(time_to_live(request, &self.settings.answers)),
+            expires: call.now.saturating_add(time_to_live),
+            until: last_second(call.time, time_to_live),
             slot: seat.cloned(),
         };
         let freed = view.claim(claim);
@@ -89,6 +93,12 @@ fn time_to_live(request: &Request, settings: &AnswerSettings) -> Duration {
     } else {
         settings.instance_ttl
     }
+}
+
+/// The whole second in which something has certainly ended.
+fn last_second(from: Timestamp, after: Duration) -> Timestamp {
+    let seconds = i64::try_from(after.as_secs()).unwrap_or(i64::MAX).saturating_add(1);
+    Timestamp::from_second(from.as_second().saturating_add(seconds)).unwrap_or(Timestamp::MAX)
 }
 
 /// The hosts that an answer may hold, when it is limited to those of the request.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use berth_capacity_view::{HostState, View};
+use berth_capacity_view::{Claim, HostState, View};
 use berth_core::block::{self, Block};
 use berth_core::host::{Amounts, Host};
 use berth_core::reservation::Reservation;
@@ -22,12 +22,14 @@ pub struct HostReport {
     pub hindrances: Vec<OutOfService>,
     /// The projects that its aggregates admit; empty means all.
     pub tenants: Vec<ProjectId>,
-    /// Capacity minus VMs, reservations and assume entries; negative means over-booked.
+    /// Capacity minus VMs, reservations, assume entries and claims; negative means over-booked.
     pub free: Amounts,
     /// The free capacity that the objects alone show, without promises: capacity minus VMs and reservations.
     pub observed: Amounts,
     /// The reservations that name it, the largest block of memory first.
     pub reservations: Vec<Held>,
+    /// The capacity of VMs that have not appeared yet.
+    pub claims: Vec<Claim>,
 }
 
 /// A reservation on a host.
@@ -70,6 +72,7 @@ impl Inner {
             free: state.free(),
             observed: block::free(state.host(), state.taken().iter().map(|taken| &taken.block)),
             reservations: held(view, state),
+            claims: view.claims_on(name).cloned().collect(),
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Hosts for slots: one, all of a commitment, or a given host. Each answer is held by an assume entry before the lock
 //! is released.
 
-use berth_capacity_view::{Assumed, DecisionEntries, HostState, Overlay};
+use std::collections::BTreeSet;
+
+use berth_capacity_view::{Assumed, Claim, DecisionEntries, HostState, Overlay};
 use berth_core::{HostName, VmId};
 
 use super::inner::Inner;
@@ -71,11 +73,11 @@ impl Inner {
             self.conclude(slot, found, refused, commitment.existing, &mut entries);
         }
         let freed = self.fleet.view.commit(entries);
-        let doubt =
-            (refused && !failed && commitment.all_or_nothing).then(|| self.doubt_in_the_way(commitment)).flatten();
+        let in_the_way =
+            (refused && !failed && commitment.all_or_nothing).then(|| self.what_is_in_the_way(commitment)).flatten();
         self.serve(freed);
-        if let Some(entry) = doubt {
-            return Err(doubt_error(&entry));
+        if let Some(in_the_way) = in_the_way {
+            return Err(in_the_way);
         }
         let mut shortage = None;
         let mut host = |found: Found| found.into_host().map_err(|first| _ = shortage.get_or_insert(first)).ok();
@@ -101,18 +103,35 @@ impl Inner {
         commitment.slots.iter().map(find).collect()
     }
 
-    /// The first entry in doubt without which the commitment would have had free capacity. The write of the entry may
-    /// have failed, and an unknown outcome must not cause a rejection.
-    fn doubt_in_the_way(&self, commitment: &CommitmentRequest) -> Option<Assumed> {
+    /// The first entry in doubt, or the claims, without which the commitment would have had free capacity. The write of
+    /// the entry may have failed, and a VM may never appear: neither must cause a rejection.
+    fn what_is_in_the_way(&self, commitment: &CommitmentRequest) -> Option<SchedulerError> {
         let is_own = |entry: &Assumed| commitment.slots.iter().any(|slot| slot.key == entry.key);
         let view = &self.fleet.view;
-        let doubts: Vec<&Assumed> = view.all_assumed().filter(|entry| entry.doubt && !is_own(entry)).collect();
-        let first = *doubts.first()?;
         let mut overlay = view.overlay();
-        for entry in &doubts {
+        let mut first = None;
+        for entry in view.all_assumed().filter(|entry| entry.doubt && !is_own(entry)) {
             overlay.forget(&entry.key);
+            first.get_or_insert(entry);
         }
-        self.find_all(&mut overlay, commitment).iter().all(is_found).then(|| first.clone())
+        if let Some(entry) = first.filter(|_| self.find_all(&mut overlay.clone(), commitment).iter().all(is_found)) {
+            return Some(doubt_error(entry));
+        }
+        self.claims_in_the_way(overlay, commitment)
+    }
+
+    /// The claims on the hosts that the commitment would have got without any claim.
+    fn claims_in_the_way(&self, mut overlay: Overlay<'_>, commitment: &CommitmentRequest) -> Option<SchedulerError> {
+        let view = &self.fleet.view;
+        view.all_claims().next()?;
+        overlay.unclaim_all();
+        let found: Result<Vec<_>, _> = self.find_all(&mut overlay, commitment).into_iter().collect();
+        let hosts: BTreeSet<HostName> = found.ok()?.into_iter().map(Found::into_host).collect::<Result<_, _>>().ok()?;
+        let (there, elsewhere): (Vec<&Claim>, Vec<_>) =
+            view.all_claims().partition(|claim| hosts.contains(&claim.host));
+        let claims = if there.is_empty() { elsewhere } else { there };
+        let last = claims.iter().max_by_key(|claim| (claim.until, &claim.instance))?;
+        Some(SchedulerError::Promised { last: Box::new(Claim::clone(last)), more: claims.len() - 1 })
     }
 
     /// Ends the new entries if the whole commitment is refused; otherwise updates the waiting list and the kept hosts.

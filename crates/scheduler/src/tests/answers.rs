@@ -2,15 +2,26 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::*;
 use crate::{Answer, AnswerSettings, Call, Candidates, Options, Outcome, Placed, ReservationType, Scheduler};
 
 pub(super) fn call(request: &Request) -> Call<'_> {
-    Call { request, now: Duration::ZERO, chance: 0, guest: None, explain: request.options.explain, stopwatch: None }
+    Call {
+        request,
+        now: Duration::ZERO,
+        time: Timestamp::UNIX_EPOCH,
+        chance: 0,
+        guest: None,
+        explain: request.options.explain,
+        stopwatch: None,
+    }
 }
 
 pub(super) fn at(seconds: u64, request: &Request) -> Call<'_> {
-    Call { now: Duration::from_secs(seconds), ..call(request) }
+    let time = Timestamp::from_second(seconds.try_into().unwrap()).unwrap();
+    Call { now: Duration::from_secs(seconds), time, ..call(request) }
 }
 
 pub(super) fn cloud(hosts: &[Host], answers: AnswerSettings) -> Watched {

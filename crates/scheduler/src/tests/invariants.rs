@@ -187,7 +187,11 @@ impl World {
     fn place_all(&mut self, number: u64, sizes: &[i64], all: bool) {
         let slots = sizes.iter().zip(0..).map(|(size, slot)| wanted(&format!("c{number}"), 1, slot, units(*size)));
         let slots: Vec<SlotRequest> = slots.filter(|slot| !self.exists(&slot.key)).collect();
-        let answer = now(self.scheduler.place_all(&request_of(slots.clone(), all))).unwrap();
+        let answer = match now(self.scheduler.place_all(&request_of(slots.clone(), all))) {
+            // It waits for VMs, and nothing is given.
+            Err(crate::SchedulerError::Promised { .. }) => return,
+            answer => answer.unwrap(),
+        };
         let Placement::Decided { hosts, shortage } = answer else { unreachable!() };
         if all && shortage.is_some() {
             return;
@@ -239,7 +243,8 @@ impl World {
     }
 
     fn ask(&mut self, request: &Request, guest: Option<&Guest>) -> Option<(HostName, Option<Booking>)> {
-        let call = Call { request, now: self.now, chance: 0, guest, explain: false, stopwatch: None };
+        let time = jiff::Timestamp::UNIX_EPOCH;
+        let call = Call { request, now: self.now, time, chance: 0, guest, explain: false, stopwatch: None };
         let answer = self.scheduler.answer(&call).unwrap();
         for key in self.scheduler.enqueued() {
             let (slot, host) = self.asks.get(&key).map(|slot| (slot.clone(), now(self.scheduler.place(slot)))).unwrap();

@@ -213,3 +213,32 @@ fn a_probe_changes_nothing_and_must_say_so() {
     assert_eq!(names(&now(scheduler.probe(&request)).unwrap()).len(), 2);
     assert_eq!(scheduler.assumed(), 0);
 }
+
+#[test]
+fn a_commitment_is_not_refused_for_capacity_that_vms_were_promised() {
+    let scheduler = cloud(&[1, 1]);
+    let vm = |name: &str| Request { project: "other".into(), ..answers::vm(name) };
+    let claimed = |seconds, name: &str| scheduler.answer(&answers::at(seconds, &vm(name))).unwrap().hosts.len();
+    assert_eq!([claimed(0, "vm-1"), claimed(60, "vm-2"), claimed(60, "vm-3")], [2, 1, 0]);
+    let (both, three) = (request_of(commitment("c", 1, 2), true), request_of(commitment("d", 2, 3), true));
+    let error = now(scheduler.place_all(&both)).unwrap_err();
+    let text = "waiting until 1970-01-01T00:11:01Z at most: the capacity is claimed for VMs that have not appeared yet: VM \
+                \"vm-2\" of project \"other\" on h1 (32Gi memory, 4 cores), and 1 more";
+    assert_eq!(error.to_string(), text);
+    assert_eq!((scheduler.assumed(), scheduler.claimed()), (0, 2));
+    assert!(place_all(&scheduler, &three).1.is_some(), "there is no capacity for three without the claims either");
+
+    // An entry in doubt besides them does not lead to a rejection either.
+    let unknown = wanted("x", 1, 0, size());
+    let _ = scheduler.expire(Duration::from_secs(600));
+    assert!(matches!(now(scheduler.place(&unknown)), Ok(Placed::Host(_))));
+    scheduler.in_doubt(&unknown.key);
+    assert!(matches!(now(scheduler.place_all(&both)), Err(SchedulerError::Promised { more: 0, .. })));
+    assert!(scheduler.host_changed(&"h0".into(), None).is_empty());
+    assert!(place_all(&scheduler, &both).1.is_some(), "one host is too small for both");
+
+    let _ = scheduler.host_changed(&"h0".into(), Some(host("h0", size())));
+    let _ = scheduler.settled(&unknown.key);
+    let _ = scheduler.expire(Duration::from_secs(660));
+    assert_eq!(place_all(&scheduler, &both).1, None);
+}

@@ -1,13 +1,17 @@
 //! The report about a commitment, a function of facts. `docs/commands.md` promises the names of its JSON members.
 
+use berth_core::commitment::ResourceType;
+use berth_crds::conditions::commitment::Reason;
 use berth_crds::conditions::ready;
+use berth_scheduler::Claim;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::claim::{Claim, claim};
+use super::claim::{Claim as Amount, claim};
 use super::facts::ExplainedCommitment;
 use super::{steps, verdict};
 use crate::commands::amounts::Amounts;
+use crate::commands::claims::ClaimRow;
 use crate::commands::cluster_snapshot::UnreadableCluster;
 use crate::commands::next_step::NextStep;
 use crate::commands::reasons::ExplainedCondition;
@@ -32,8 +36,8 @@ pub(super) struct CommitmentReport {
     /// It is not rejected all the same, because as much was accepted before.
     pub(super) rejection_is_over: bool,
     pub(super) being_deleted_since: Option<Timestamp>,
-    pub(super) wanted: Claim,
-    pub(super) accepted: Option<Claim>,
+    pub(super) wanted: Amount,
+    pub(super) accepted: Option<Amount>,
     pub(super) accepted_at: Option<Timestamp>,
     /// VMs that the usage reconciler has assigned to it.
     pub(super) assigned_vms: usize,
@@ -43,6 +47,8 @@ pub(super) struct CommitmentReport {
     pub(super) why: String,
     pub(super) slots_in_force: usize,
     pub(super) slots: Vec<Row>,
+    /// Capacity in its zone that VMs have which have not appeared yet, while it lacks a slot.
+    pub(super) claims: Vec<ClaimRow>,
     pub(super) next: Vec<NextStep>,
 }
 
@@ -62,7 +68,10 @@ pub(super) struct Row {
     pub(super) waiting: Option<Waiting>,
 }
 
-pub(super) fn report(facts: &ExplainedCommitment, missing: &[UnreadableCluster]) -> CommitmentReport {
+pub(super) fn report(facts: &ExplainedCommitment, claims: &[Claim], missing: &[UnreadableCluster]) -> CommitmentReport {
+    let reported = facts.dry_run.report.ready.as_ref().map(|ready| ready.reason);
+    let lacks_slots = facts.dry_run.facts.spec.resource == ResourceType::Memory
+        && matches!(reported, Some(Reason::Reserving | Reason::Rejected));
     let (dry_run, object) = (&facts.dry_run, &*facts.dry_run.object);
     let (spec, status) = (&dry_run.facts.spec, object.status.as_ref());
     let condition = status.and_then(|status| ready(&status.conditions));
@@ -91,6 +100,7 @@ pub(super) fn report(facts: &ExplainedCommitment, missing: &[UnreadableCluster])
         why: verdict::describe_verdict(facts),
         slots_in_force: facts.in_force(),
         slots: facts.slots.iter().map(row).collect(),
+        claims: claims.iter().filter(|_| lacks_slots).map(ClaimRow::from).collect(),
         next: steps::steps(facts),
     }
 }

@@ -479,6 +479,7 @@ async fn the_members_of_the_json_form() {
           }
         }
       ],
+      "claims": [],
       "next": [
         {
           "what": "commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; earlier: 1 slot of commitment-early-1",
@@ -489,4 +490,33 @@ async fn the_members_of_the_json_form() {
       ]
     }
     "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commitment_that_lacks_only_claimed_capacity_waits_and_names_the_claims() {
+    let scene = Scene::new(&[("node1", 2)]);
+    let until = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second() + 300).unwrap();
+    let size = testing::slot(UUID, 0).spec.resources["memory"].as_str().to_owned();
+    let bytes = berth_core::Quantity::parse(&size).unwrap().round_down();
+    let claim = json!({ "vm": "vm-1", "project": "p-2", "host": "node1", "memory": bytes, "cpu": 30, "until": until });
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "berth-claims", "namespace": "elsewhere" },
+        "data": { "claims": json!([claim]).to_string() },
+    });
+    scene.home.create_raw(map).unwrap();
+    scene.commit(&rejectable(UUID, 2)).await;
+    let account = reported(&scene).await;
+    let ready = account.ready.as_ref().unwrap();
+    let message = format!(
+        "waiting until {until} at most: the capacity is claimed for VMs that have not appeared yet: VM \"vm-1\" of project \
+         \"p-2\" on node1 ({size} memory, 30 cores)"
+    );
+    assert_eq!((ready.reason.as_str(), ready.message.as_str()), ("Reserving", message.as_str()));
+    assert_eq!(account.why, format!("Only claimed capacity is missing, so nothing is changed: {message}."));
+    assert_eq!((&*account.claims[0].vm, &*account.claims[0].project, account.claims[0].until), ("vm-1", "p-2", until));
+    let screen = text(&account);
+    assert!(screen.contains("\nClaimed for VMs that have not appeared yet\n  VM    PROJECT  HOST "), "{screen}");
+    scene.home.delete_raw("/api/v1/configmaps", "elsewhere/berth-claims").unwrap();
+    scene.operate().await;
+    assert!(reported(&scene).await.claims.is_empty());
 }

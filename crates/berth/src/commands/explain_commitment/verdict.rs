@@ -1,7 +1,8 @@
 //! Describes each verdict of the controller in a sentence. A verdict without a sentence does not compile.
 
-use berth_committed_resource::{ClaimResult, CoresClaim, Verdict};
+use berth_committed_resource::{BlockReason, ClaimResult, CoresClaim, Verdict};
 use berth_core::commitment::State;
+use berth_scheduler::SchedulerError;
 
 use super::claim::amount;
 use super::facts::ExplainedCommitment;
@@ -31,6 +32,9 @@ pub(super) fn describe_verdict(facts: &ExplainedCommitment) -> String {
         }
         Verdict::Unreadable(why) => {
             format!("Objects that it depends on cannot be read, so nothing is changed: {why}.")
+        }
+        Verdict::Blocked(why @ BlockReason::Scheduler(SchedulerError::Promised { .. })) => {
+            format!("Only claimed capacity is missing, so nothing is changed: {why}.")
         }
         Verdict::Blocked(why) => format!("Data that it needs is missing, so nothing is changed: {why}."),
         Verdict::NoCapacity { detail, .. } => {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::facts::ExplainedHost;
 use super::feasibility::{GroupFeasibility, Question};
 use crate::commands::amounts::Amounts;
+use crate::commands::claims::ClaimRow;
 use crate::commands::cluster_snapshot::UnreadableCluster;
 
 /// The output for a host.
@@ -39,6 +40,7 @@ pub(super) struct HostReportView {
     pub(super) vms: Vms,
     pub(super) blocked: Amounts,
     pub(super) reservations: Vec<Row>,
+    pub(super) claims: Vec<ClaimRow>,
     pub(super) free: Amounts,
     /// By how much it is over-booked, if it is.
     pub(super) overbooked: Option<Amounts>,
@@ -111,6 +113,7 @@ pub(super) fn report(
         vms: vms(host),
         blocked: report.reservations.iter().map(|held| held.block.block).sum::<Resources>().into(),
         reservations: report.reservations.iter().map(|held| row(held, host, facts)).collect(),
+        claims: report.claims.iter().map(ClaimRow::from).collect(),
         free: report.free.into(),
         overbooked: report.free.overbooked().then(|| compute_excess(report.free)),
         tried_project: question.project.to_string(),

@@ -273,6 +273,7 @@ fn the_members_of_the_json_form() {
           "moving": null
         }
       ],
+      "claims": [],
       "free": {
         "memory": 1546188226560,
         "cpu": 90

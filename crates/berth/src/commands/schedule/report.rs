@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use berth_core::HostName;
-use berth_scheduler::{Contribution, Explanation, FilterName, HostExplanation, Intent, Outcome, Request};
+use berth_scheduler::{Claim, Contribution, Explanation, FilterName, HostExplanation, Intent, Outcome, Request};
 use serde::Serialize;
 
 use crate::commands::amounts::Amounts;
+use crate::commands::claims::ClaimRow;
 use crate::commands::cluster_snapshot::UnreadableCluster;
 
 /// The output for a run.
@@ -27,6 +28,8 @@ pub(super) struct DryRun {
     pub(super) removed: Vec<Removed>,
     /// The filter that could not do its work: it removed every host that reached it.
     pub(super) failed: Option<String>,
+    /// Capacity in the zone that is not free because VMs have it that have not appeared yet.
+    pub(super) claims: Vec<ClaimRow>,
 }
 
 /// The request.
@@ -73,6 +76,7 @@ pub(super) fn report(
     request: &Request,
     answer: &[HostName],
     explanation: Explanation,
+    claims: &[Claim],
     missing: &[UnreadableCluster],
 ) -> DryRun {
     let answered: BTreeSet<&HostName> = answer.iter().collect();
@@ -86,6 +90,7 @@ pub(super) fn report(
         removed: explanation.removed.removed.iter().map(|(name, count)| removed(*name, *count, &explanation)).collect(),
         failed: explanation.failed.as_ref().map(ToString::to_string),
         pipeline: explanation.pipeline,
+        claims: claims.iter().map(ClaimRow::from).collect(),
     }
 }
 

@@ -57,7 +57,7 @@ fn short(source: &RequestSource, configured: &ReservationController) -> Request 
 fn run(request: &Request) -> DryRun {
     let explanation = scheduler().explain(request).unwrap();
     let answer = scheduler().run(request).unwrap().hosts;
-    report(request, &answer, explanation, &[])
+    report(request, &answer, explanation, &scheduler().claims_in(&request.zone), &[])
 }
 
 fn configured() -> ReservationController {
@@ -206,7 +206,8 @@ fn the_members_of_the_json_form() {
           ]
         }
       ],
-      "failed": null
+      "failed": null,
+      "claims": []
     }
     "#);
 }

@@ -1,11 +1,12 @@
 //! Which replica decides.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 
-use super::setting::{body, read_only, setting, with};
+use super::setting::{body, read_only, setting, spec, with};
 use crate::server::{ApiLimits, DEADLINE_MS, FORWARDED, PATH};
 
 const LEADER: Option<&str> = Some("http://10.0.0.7:8080");
@@ -49,6 +50,18 @@ async fn without_a_leader_the_caller_is_reported_at_once() {
     let seen = setting.post(body("listed")).await;
     seen.is(503, "no replica leads at the moment; try again\n");
     assert_eq!(seen.header("retry-after"), "1");
+}
+
+#[tokio::test]
+async fn only_an_answer_with_a_claim_waits_until_the_claim_is_kept() {
+    let (setting, mut question) = (setting(), body("listed"));
+    question["options"] = read_only();
+    let mut too_large = body("capacity");
+    spec(&mut too_large)["flavor"]["nova_object.data"]["vcpus"] = serde_json::json!(99);
+    for (request, kept) in [(question, 0), (too_large, 0), (body("listed"), 1)] {
+        assert_eq!(setting.post(request).await.status, 200);
+        assert_eq!(setting.api.backend().kept.load(Ordering::Relaxed), kept);
+    }
 }
 
 #[tokio::test]

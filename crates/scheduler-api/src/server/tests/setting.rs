@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -10,6 +11,7 @@ use axum::response::Response;
 use berth_core::testing::host;
 use berth_core::{Bytes as Memory, Cores, Resources};
 use berth_scheduler::{AnswerSettings, BuiltIn, Param, PipelineSpec, Settings, StepSpec, TieBreak};
+use berth_telemetry::clock::SystemClock;
 use berth_telemetry::config::Token;
 use berth_telemetry::metrics::Metrics;
 use futures::future::BoxFuture;
@@ -28,6 +30,7 @@ pub(super) struct Process {
     pub(super) role: Mutex<Role>,
     pub(super) not_ready: Mutex<Option<String>>,
     pub(super) outcomes: Mutex<Vec<Outcome>>,
+    pub(super) kept: AtomicUsize,
 }
 
 impl Backend for Process {
@@ -53,6 +56,10 @@ impl Backend for Process {
 
     fn decided(&self, outcome: Outcome) {
         self.outcomes.lock().push(outcome);
+    }
+
+    async fn keep_claim(&self) {
+        self.kept.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -104,9 +111,11 @@ fn made(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>, answers: 
         role: Mutex::new(Role::Leader),
         not_ready: Mutex::default(),
         outcomes: Mutex::default(),
+        kept: AtomicUsize::default(),
     };
     let forwarded = Forwarded::default();
-    let (elsewhere, surroundings) = (Elsewhere(leader, forwarded.clone()), TimeAndRandom::since(Instant::now()));
+    let (elsewhere, surroundings) =
+        (Elsewhere(leader, forwarded.clone()), TimeAndRandom::since(Instant::now(), Arc::new(SystemClock)));
     let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
     let api = Api::new(process, elsewhere, surroundings, limits, counted);
     Setting { api: Arc::new(api), metrics, forwarded }
