@@ -15,7 +15,7 @@ use reqwest::{Client, RequestBuilder};
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::server::{DEADLINE_MS, FORWARDED, Forwarder, PATH};
+use crate::server::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, PATH, Unanswered};
 use crate::web;
 
 /// A leader that takes longer to accept a connection counts as gone.
@@ -101,12 +101,18 @@ async fn exchange(request: RequestBuilder) -> Result<Response, ForwardError> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = answer.status();
     *response.headers_mut() = chosen(answer.headers(), ANSWERED);
+    if answer.headers().contains_key(NOT_DECIDED) {
+        response.extensions_mut().insert(Unanswered);
+    }
     Ok(response)
 }
 
 fn answer_unreachable(unheard: &ForwardError) -> Response {
     let mut response = answer::text(StatusCode::SERVICE_UNAVAILABLE, unheard.to_string());
     response.headers_mut().insert(RETRY_AFTER, TRY_AGAIN);
+    if !matches!(unheard, ForwardError::Slow(_)) {
+        response.extensions_mut().insert(Unanswered);
+    }
     response
 }
 

@@ -23,7 +23,7 @@ use crate::Backend;
 
 pub use crate::wire::PATH;
 pub use api::Api;
-pub use forwarder::{DEADLINE_MS, FORWARDED, Forwarder};
+pub use forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
 pub use limits::ApiLimits;
 pub use time_and_random::TimeAndRandom;
 

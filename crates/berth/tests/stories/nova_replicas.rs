@@ -1,11 +1,15 @@
 //! Several replicas that all answer Nova, of which one decides. Runs the real binary on a real API server.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::http;
 use crate::support::nova::{
@@ -18,6 +22,8 @@ use crate::support::waiting::so;
 use crate::support::world::World;
 
 const ADDRESS: &str = "reservations.cortex.cloud/api-address";
+const RESTARTS: usize = 3;
+const CLIENTS: usize = 32;
 const CLASSES: &str = "cortex_scheduler_api_request_duration_seconds_count";
 
 /// Two replicas of which the first leads, two hosts, and a commitment with one slot.
@@ -158,6 +164,39 @@ async fn the_next_leader_keeps_what_nova_was_promised() {
         starts(&replicas.world, vm, &host).await;
     }
     replicas.end(new).await;
+}
+
+/// Asks for the same VM again and again; returns how often.
+async fn asks(at: SocketAddr, vm: String, stop: CancellationToken) -> u64 {
+    let (request, mut answers) = (of_another_project(request(&vm)), 0);
+    while !stop.is_cancelled() {
+        let posted = post(at, &request).await;
+        assert_eq!(posted.status, 200, "{posted:?}");
+        answers += 1;
+    }
+    answers
+}
+
+#[tokio::test]
+async fn restarts_of_the_leader_refuse_no_request_of_nova() {
+    let mut replicas = begin("roll-01").await;
+    let [mut leads, mut follows] = TWO;
+    for restart in 0..RESTARTS {
+        let (mut clients, stop) = (JoinSet::new(), CancellationToken::new());
+        for client in 0..CLIENTS {
+            clients.spawn(asks(api(&replicas, follows), format!("vm-{restart}-{client}"), stop.clone()));
+        }
+        replicas.stop(leads).await;
+        replicas.leader_is(follows).await;
+        replicas.start(leads).await;
+        sleep(Duration::from_secs(1)).await;
+        stop.cancel();
+        while let Some(answers) = clients.join_next().await {
+            assert!(answers.unwrap() > 1);
+        }
+        (leads, follows) = (follows, leads);
+    }
+    replicas.end(leads).await;
 }
 
 /// A lease that another process holds, with or without its address.

@@ -12,10 +12,18 @@ pub const FORWARDED: HeaderName = HeaderName::from_static("x-berth-forwarded");
 /// Milliseconds that are left for the answer; only shortens the time that there is anyway.
 pub const DEADLINE_MS: HeaderName = HeaderName::from_static("x-berth-deadline-ms");
 
+/// On refusals of a replica that has not decided and does not lead, or does not lead yet: the request is sent again.
+pub const NOT_DECIDED: HeaderName = HeaderName::from_static("x-berth-not-decided");
+
+/// An extension of the responses of a [`Forwarder`] that tell only that there is no answer of a leader. The request may
+/// be sent again: a repeated request replaces the claim of the first one.
+#[derive(Clone, Copy, Debug)]
+pub struct Unanswered;
+
 /// Sends requests to the leader.
 pub trait Forwarder: Send + Sync + 'static {
     /// Forwards the request to the leader at `leader`, for example `http://10.0.0.7:8080`, and returns its response, or
-    /// 503 if there is none within `left`. Sets [`FORWARDED`] and [`DEADLINE_MS`]; it selects which of the client's
+    /// 503 if there is none within `left`, with [`Unanswered`] if it makes sense to try again. Sets [`FORWARDED`] and [`DEADLINE_MS`]; it selects which of the client's
     /// `headers` are forwarded.
     fn forward<'a>(
         &'a self,

@@ -7,18 +7,23 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::api::Api;
 use super::refusal::Refusal;
 use super::run::Ran;
-use super::{DEADLINE_MS, FORWARDED, body, run, showing};
+use super::{DEADLINE_MS, FORWARDED, Unanswered, body, run, showing};
 use crate::wire::{self, Incoming};
 use crate::{Backend, Role};
 
 /// From this size on a body is parsed outside the runtime: 32 MiB take a tenth of a second, and the rest of this
 /// process, including the renewal of its lease, must not wait for that.
 const LARGE: usize = 1 << 20;
+
+/// A request waits so long for a leader. On any error Nova places the VM past every promise, and a hand-over takes less
+/// than this; it takes longer only after the death of a leader.
+const FOR_A_LEADER: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 pub(super) async fn handle<B: Backend>(State(api): State<Arc<Api<B>>>, request: Request) -> Response {
     let started = Instant::now();
@@ -68,10 +73,21 @@ impl<B: Backend> Api<B> {
         let body = body::read(body, declared, &mut pass, &self.limits).await?;
         let incoming = decode(&body).await?;
         incoming.request.pipeline_name()?;
-        let Some(leader) = self.leader(&incoming, headers)? else { return self.decide(incoming).await };
-        drop(incoming);
-        let left = deadline.saturating_duration_since(Instant::now());
-        Ok(self.forwarder.forward(&leader, body, headers, left).await)
+        let latest = deadline.min(Instant::now() + FOR_A_LEADER);
+        loop {
+            let result = match self.leader(&incoming, headers) {
+                Ok(None) => return self.decide(incoming).await,
+                Ok(Some(leader)) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    Ok(self.forwarder.forward(&leader, body.clone(), headers, left).await)
+                }
+                Err(refusal) => Err(refusal),
+            };
+            if Instant::now() >= latest || !lacks_a_leader(&result) {
+                return result;
+            }
+            sleep(LOOK_AGAIN).await;
+        }
     }
 
     async fn decide(&self, incoming: Incoming) -> Result<Response, Refusal> {
@@ -90,6 +106,14 @@ impl<B: Backend> Api<B> {
             Role::Follower { .. } if headers.contains_key(FORWARDED) => Err(Refusal::Forwarded),
             Role::Follower { leader } => leader.map(Some).ok_or(Refusal::NoLeader),
         }
+    }
+}
+
+/// Nobody has decided, and the next leader will.
+fn lacks_a_leader(result: &Result<Response, Refusal>) -> bool {
+    match result {
+        Ok(response) => response.extensions().get::<Unanswered>().is_some(),
+        Err(refusal) => *refusal == Refusal::NoLeader,
     }
 }
 

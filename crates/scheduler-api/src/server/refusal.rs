@@ -7,6 +7,7 @@ use axum::response::Response;
 use berth_http::answer;
 use berth_scheduler::SchedulerError;
 
+use super::NOT_DECIDED;
 use crate::wire::{Malformed, one_line};
 
 /// Characters of a text that is sent: as many bytes as clients keep of it.
@@ -111,6 +112,9 @@ impl Refusal {
         let headers = response.headers_mut();
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if matches!(self, Self::NotReady(_) | Self::NoLeader | Self::Forwarded) {
+            headers.insert(NOT_DECIDED, HeaderValue::from_static("1"));
         }
         if *self == Self::Method {
             headers.insert(ALLOW, HeaderValue::from_static("POST"));

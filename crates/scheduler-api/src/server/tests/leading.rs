@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use tokio::time::Instant;
 
-use super::setting::{body, read_only, setting, spec, with};
+use super::setting::{UNANSWERED, body, read_only, setting, spec, with};
 use crate::server::{ApiLimits, DEADLINE_MS, FORWARDED, PATH};
 
 const LEADER: Option<&str> = Some("http://10.0.0.7:8080");
@@ -43,13 +44,56 @@ async fn what_is_no_request_is_not_forwarded() {
     assert!(setting.forwarded.lock().is_empty());
 }
 
-#[tokio::test]
-async fn without_a_leader_the_caller_is_reported_at_once() {
+#[tokio::test(start_paused = true)]
+async fn without_a_leader_a_request_waits_for_one_for_five_seconds() {
     let setting = setting();
     setting.follow(None);
+    let started = Instant::now();
     let seen = setting.post(body("listed")).await;
     seen.is(503, "no replica leads at the moment; try again\n");
-    assert_eq!(seen.header("retry-after"), "1");
+    assert_eq!((seen.header("retry-after"), started.elapsed().as_secs()), ("1", 5));
+    let short = Request::post(PATH).header(DEADLINE_MS, "300").body(Body::from(body("listed").to_string())).unwrap();
+    assert_eq!((setting.send(short).await.status, started.elapsed().as_secs()), (503, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waits_goes_to_the_next_leader_or_is_decided_here() {
+    for leader in [LEADER, None] {
+        let setting = setting();
+        setting.follow(None);
+        let elected = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            match leader {
+                Some(_) => setting.follow(leader),
+                None => setting.lead(),
+            }
+        };
+        let (started, request) = (Instant::now(), body("listed"));
+        let (seen, ()) = tokio::join!(setting.post(request), elected);
+        let hosts =
+            if leader.is_some() { "{\"hosts\":[\"elsewhere\"]}\n" } else { "{\"hosts\":[\"a\",\"b\",\"c\"]}\n" };
+        seen.is(200, hosts);
+        assert!(started.elapsed() < Duration::from_millis(2200));
+        assert_eq!(setting.forwarded.lock().len(), usize::from(leader.is_some()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_does_not_lead_any_more_is_asked_again_until_another_one_is_known() {
+    let setting = with(ApiLimits::default(), Some((StatusCode::SERVICE_UNAVAILABLE, UNANSWERED)));
+    setting.follow(LEADER);
+    let elected = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        setting.lead();
+    };
+    let (seen, ()) = tokio::join!(setting.post(body("listed")), elected);
+    seen.is(200, "{\"hosts\":[\"a\",\"b\",\"c\"]}\n");
+    assert!(setting.forwarded.lock().len() > 5);
+    // Any other answer is final.
+    let setting = with(ApiLimits::default(), Some((StatusCode::SERVICE_UNAVAILABLE, "overloaded\n")));
+    setting.follow(LEADER);
+    setting.post(body("listed")).await.is(503, "overloaded\n");
+    assert_eq!(setting.forwarded.lock().len(), 1);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use crate::metrics::ApiMetrics;
-use crate::server::{Api, ApiLimits, Forwarder, PATH, TimeAndRandom, router};
+use crate::server::{Api, ApiLimits, Forwarder, PATH, TimeAndRandom, Unanswered, router};
 use crate::{Backend, GuestLookup, Outcome, Role};
 
 /// The rest of the process.
@@ -66,6 +66,9 @@ impl Backend for Process {
 /// The forwarded requests: address, body, and remaining time.
 pub(super) type Forwarded = Arc<Mutex<Vec<(String, Bytes, Duration)>>>;
 
+/// The answer of a process that does not lead any more.
+pub(super) const UNANSWERED: &str = "gone\n";
+
 /// A leader on another replica that gives this answer, or never answers.
 pub(super) struct Elsewhere(pub(super) Option<(StatusCode, &'static str)>, pub(super) Forwarded);
 
@@ -80,7 +83,11 @@ impl Forwarder for Elsewhere {
         self.1.lock().push((leader.to_owned(), body, left));
         Box::pin(async move {
             let Some((status, text)) = self.0 else { std::future::pending().await };
-            Response::builder().status(status).body(Body::from(text)).unwrap()
+            let mut response = Response::builder().status(status).body(Body::from(text)).unwrap();
+            if text == UNANSWERED {
+                response.extensions_mut().insert(Unanswered);
+            }
+            response
         })
     }
 }
@@ -221,6 +228,10 @@ impl Setting {
 
     pub(super) fn follow(&self, leader: Option<&str>) {
         *self.api.backend().role.lock() = Role::Follower { leader: leader.map(str::to_owned) };
+    }
+
+    pub(super) fn lead(&self) {
+        *self.api.backend().role.lock() = Role::Leader;
     }
 
     /// Whether the metrics have a line with this prefix.
