@@ -80,6 +80,25 @@ async fn vm_that_does_not_come_leaves_the_slot_when_its_grace_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_vm_of_a_flood_that_does_not_come_leaves_the_slot_at_its_own_time() {
+    let process = occupied(&[("node1", 1)], &["real"]).await;
+    let (interval, all) = (Duration::from_secs(10), 200);
+    for number in 0..all {
+        process.expect(0, &format!("vm-{number:03}"));
+        assert_eq!(process.settle().await, []);
+        sleep(interval).await;
+    }
+    process.reconcile(0).await.unwrap();
+    let young = usize::try_from(ALLOCATION_GRACE.as_secs() / interval.as_secs()).unwrap();
+    let (expected, confirmed) = process.vms(0);
+    let left: Vec<_> = (all - young + 1..all).map(|number| format!("vm-{number:03}")).collect();
+    assert_eq!(
+        (&expected[..], &confirmed[..]),
+        (&[&["real".to_owned()], &left[..]].concat()[..], &["real on node1".to_owned()][..])
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_vm_that_ended_leaves_the_slot_after_the_grace_interval() {
     let process = occupied(&[("node1", 1)], &["vm"]).await;
     process.run("node1", &[]);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use berth_capacity_view::{Claim, Overlay};
 use berth_core::HostName;
+use berth_core::host::Amounts;
 use fastrand::Rng;
 use jiff::Timestamp;
 
@@ -63,7 +64,7 @@ impl Inner {
             self.serve(freed);
             return None;
         };
-        let booking = call.guest.and_then(|guest| booking::book(view, request, guest, host));
+        let mut booking = call.guest.and_then(|guest| booking::book(view, request, guest, host));
         let seat =
             booking.as_ref().map(|booking| &booking.slot).or_else(|| booking::seat(view, &request.instance, host));
         let time_to_live = time_to_live(request, &self.settings.answers);
@@ -76,7 +77,15 @@ impl Inner {
             until: last_second(call.time, time_to_live),
             slot: seat.cloned(),
         };
-        let freed = view.claim(claim);
+        let mut freed = view.unclaim(&request.instance);
+        let before = view.free(host);
+        freed.extend(view.claim(claim));
+        let after = view.free(host);
+        // A pipeline without a filter of capacity names hosts that have none: the VM must not fill a slot for that.
+        if booking.is_some() && after != before && after.is_some_and(Amounts::overbooked) {
+            view.unbook(&request.instance);
+            booking = None;
+        }
         self.serve(freed);
         booking
     }

@@ -225,3 +225,24 @@ fn only_what_the_slot_does_not_cover_is_taken_from_the_host() {
     assert_eq!(booked(&scheduler, &vm("v", 6, 40)).as_deref(), Some("s"));
     assert_eq!(scheduler.free_capacity(&"h".into()), Some(gib(22, 168)), "2 cores and 24 GiB more than 8/64");
 }
+
+#[test]
+fn a_vm_without_capacity_on_its_host_is_booked_into_no_slot() {
+    let mut settings = Settings { tie_break: TieBreak::Name, ..Settings::default() };
+    let spec = crate::PipelineSpec { name: "anything".to_owned(), ..crate::PipelineSpec::default() };
+    settings.pipelines.insert(crate::Pipeline::load(&spec).pipeline.unwrap());
+    let scheduler = Watched::new(settings);
+    let _ = scheduler.host_changed(&"h".into(), Some(host("h", gib(32, 256))));
+    set(&scheduler, slot("s", "h", gib(4, 32), &[]));
+    let ask = |name, cpu, memory| Request { pipeline: "anything".to_owned(), ..vm(name, cpu, memory) };
+    assert_eq!(booked(&scheduler, &ask("invented", 64, 4096)), None);
+    assert_eq!(scheduler.claimed(), 1);
+    let _ = scheduler.expire(Duration::from_secs(600));
+    assert_eq!(booked(&scheduler, &ask("exact", 32, 256)).as_deref(), Some("s"), "the slot and all other capacity");
+    let _ = scheduler.expire(Duration::from_secs(600));
+    // A VM that fits into the slot takes nothing besides it, however full the host is.
+    let full = Host { allocation: gib(32, 256).into(), ..host("h", gib(32, 256)) };
+    let _ = scheduler.host_changed(&"h".into(), Some(full));
+    assert_eq!(booked(&scheduler, &ask("larger", 5, 40)), None);
+    assert_eq!(booked(&scheduler, &ask("fits", 4, 32)).as_deref(), Some("s"));
+}
