@@ -67,7 +67,9 @@ pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups}
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
 pub use lease::{Candidate, Election, Ended, Fence, Leader, Leadership, Lost, NotLeader};
-pub use manager::{Action, Around, Key, Manager, Options, Queue, Reconciler, Requests, Retry, Scope, Watches, Work};
+pub use manager::{
+    Action, Around, Key, Manager, Options, Queue, Reconciler, RequestClass, Requests, Retry, Scope, Watches, Work,
+};
 pub use metrics::{
     ClusterHealthMetrics, ClusterMetrics, ConflictMetrics, ControllerMetrics, DisruptionLimitMetrics, EventMetrics,
     LeaseMetrics, StoreMetrics, WriteMetrics,

@@ -20,7 +20,7 @@ mod watches;
 
 pub use backoff::Retry;
 pub use reconciler::{Action, Reconciler};
-pub use requests::{Key, Requests};
+pub use requests::{Key, RequestClass, Requests};
 pub use run::Around;
 use run::Runs;
 pub use watches::Watches;
@@ -107,6 +107,10 @@ impl Manager {
     pub fn add<R: Reconciler>(&mut self, reconciler: Arc<R>, requests: Requests<R::Key>, options: Options) {
         let mut watches = Watches::new(requests.clone());
         reconciler.watches(&mut watches);
+        // The reconciler may have the requests, so they must not keep it alive.
+        let classes = Arc::downgrade(&reconciler);
+        requests
+            .classify_by(move |key| classes.upgrade().map_or_else(RequestClass::default, |it| it.request_class(key)));
         let controller = Controller {
             runs: Runs::new(reconciler.clone(), options.retry, self.metrics.clone()),
             reconciler,

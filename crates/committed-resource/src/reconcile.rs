@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, DisruptionLimit, Event, EventKind, Events, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, Requester,
-    Right, Routes, Store, Verb, Watches, Writer, Written,
+    Action, DisruptionLimit, Event, EventKind, Events, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, RequestClass,
+    Requester, Right, Routes, Store, Verb, Watches, Writer, Written,
 };
 use berth_core::SlotKey;
 use berth_crds::conditions::commitment::Reason;
@@ -24,7 +24,7 @@ use crate::block_reason::BlockReason;
 use crate::cores::CoresBook;
 use crate::disruption::{mark_slots, unless_stopped};
 use crate::error::Error;
-use crate::facts::CommitmentFacts;
+use crate::facts::{CommitmentFacts, Ready, ready};
 use crate::metrics::CommitmentMetrics;
 use crate::object::Origin;
 use crate::pace::CreatePace;
@@ -109,6 +109,17 @@ impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
 
     fn first_keys(&self) -> Vec<ObjectKey> {
         self.context.commitments.store().keys()
+    }
+
+    /// Commitments that wait for their slots come after those that were not planned yet.
+    fn request_class(&self, key: &ObjectKey) -> RequestClass {
+        let object = self.context.commitments.store().get(key);
+        let waits = object.is_some_and(|object| {
+            let is_observed = |ready: &Ready| Some(ready.observed_generation) == object.metadata.generation;
+            ready(&object).filter(is_observed).is_some_and(|ready| ready.reason == Some(Reason::Reserving))
+                && object.metadata.deletion_timestamp.is_none()
+        });
+        if waits { RequestClass::Retry } else { RequestClass::New }
     }
 
     /// The span adds the commitment to the log lines.

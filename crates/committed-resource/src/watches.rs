@@ -8,7 +8,7 @@ mod cores;
 use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_ZONE};
 use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, labels};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, facts, labels};
 use kube::ResourceExt;
 
 use cores::map_capacity;
@@ -69,11 +69,19 @@ fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool
     Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some(), paused))
 }
 
-/// A change of a slot enqueues the commitments that it names and named. The commitments of a Reservation that was never
-/// valid are unknown, and each may wait for its correction or deletion, so it enqueues all commitments.
+/// A change of a slot that commitments can see, unlike the text of a condition, enqueues those that it names and named. The
+/// commitments of a Reservation that was never valid are unknown, and each may wait for its correction or deletion, so it
+/// enqueues all commitments.
 fn map_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     if change.old.is_none() && change.new.is_none() {
         return list_commitments(commitments);
+    }
+    if let (Some(old), Some(new)) = (&change.old, &change.new)
+        // The same object has become valid or invalid.
+        && !Arc::ptr_eq(old, new)
+        && facts::slot(old) == facts::slot(new)
+    {
+        return BTreeSet::new();
     }
     let slots = [&change.old, &change.new].into_iter().flatten();
     let data = slots.filter_map(|object| object.spec.committed_resource_reservation.as_ref());
@@ -148,6 +156,7 @@ mod tests {
         assert_eq!(enqueued(Some(slot()), None), both);
         assert_eq!(enqueued(Some(slot()), Some(testing::slot("two", 0))), [both[0], both[1], "commitment-two"]);
         assert_eq!(enqueued(None, Some(testing::slot("three", 0))), [""; 0], "no object has that UUID");
+        assert_eq!(enqueued(Some(slot()), Some(slot())), [""; 0], "commitments do not see the text of a condition");
         let mut other = slot();
         other.spec.committed_resource_reservation = None;
         assert_eq!(enqueued(None, Some(other)), [""; 0]);

@@ -6,6 +6,7 @@ mod misplaced;
 mod verification;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::indexes::RESERVATION_BY_HOST;
 use berth_cluster::{Event, EventKind, Guard, ObjectKey, WriteError, Written};
@@ -13,15 +14,18 @@ use berth_core::{HostName, SlotKey};
 use berth_crds::Reservation;
 use berth_crds::conditions::reservation::{self as texts, Reason};
 use berth_crds::conditions::{Status, safety};
-use berth_scheduler::{CommitmentRequest, Placed, Placement, Scheduler, SchedulerError, SlotRequest};
+use berth_scheduler::{CommitmentRequest, Placed, Placement, Scheduler, SchedulerError, Shortage};
 use kube::Resource;
 use tokio::time::Instant;
 use tracing::{debug, info};
 
 use crate::error::Error;
 use crate::plan::Revocation;
+use crate::read::JointRequests;
 use crate::reconcile::ReservationController;
+use crate::retries::{Outcome, Turn, WaitingSlot};
 use crate::status::{HostChange, SlotReady, status, unavailable};
+use crate::watches::commitment_of;
 
 impl<S: Scheduler> ReservationController<S> {
     pub(crate) async fn confirm(
@@ -96,11 +100,34 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(())
     }
 
+    /// Tries the slot if it is its turn; otherwise reports the outcome of its last try. Returns when it is reconciled again.
+    pub(crate) async fn place_in_turn(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Reservation>,
+    ) -> Result<Option<Duration>, Error> {
+        let shortage = self.context.scheduler.waiting(&SlotKey::from(key));
+        match self.retries.choose_turn(waiting_slot(key, object), shortage.is_some(), Instant::now()) {
+            Turn::Try(others) => self.place_slot(key, object, &others).await,
+            Turn::Wait { failure, requeue_after } => {
+                if let Some(ready) = failure.or_else(|| Some(self.without_host(&shortage?))) {
+                    self.write_ready(key, object, self.refreshed(key, ready)).await?;
+                }
+                Ok(requeue_after)
+            }
+        }
+    }
+
     /// Requests a host from the scheduler and writes it, or reports why there is none.
-    pub(crate) async fn place_slot(&self, key: &ObjectKey, object: &Arc<Reservation>) -> Result<(), Error> {
-        let outcome = match self.requests(key, object).await {
-            Ok(requests) => self.settle_on(key, object, self.ask(key, requests).await).await,
-            Err(ready) => self.write_ready(key, object, ready).await,
+    async fn place_slot(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Reservation>,
+        others: &[ObjectKey],
+    ) -> Result<Option<Duration>, Error> {
+        let outcome = match self.requests(key, object, others).await {
+            Ok(requests) => self.settle_on(key, object, self.ask(requests).await).await,
+            Err(ready) => self.wait(key, object, ready).await,
         };
         self.promised.forget(key);
         self.evictions.forget(key);
@@ -113,31 +140,68 @@ impl<S: Scheduler> ReservationController<S> {
         key: &ObjectKey,
         object: &Arc<Reservation>,
         placed: Result<Placed, SchedulerError>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Duration>, Error> {
         match placed {
-            Ok(Placed::Host(host)) => self.target(key, object, &host).await,
-            Ok(Placed::Nowhere(shortage)) => self.nowhere(key, object, &shortage.to_string()).await,
+            Ok(Placed::Host(host)) => {
+                self.target(key, object, &host).await?;
+                Ok(Some(self.context.settings.delays.retry))
+            }
+            Ok(Placed::Nowhere(shortage)) => self.wait(key, object, self.without_host(&shortage)).await,
             Err(SchedulerError::InDoubt { .. }) => Err(Error::InDoubt),
-            Err(error) => self.write_ready(key, object, self.refreshed(key, unavailable(&error))).await,
+            Err(error) => self.wait(key, object, unavailable(&error)).await,
         }
     }
 
-    pub(crate) async fn ask(&self, key: &ObjectKey, requests: Vec<SlotRequest>) -> Result<Placed, SchedulerError> {
-        let own = requests[0].clone();
-        if requests.len() > 1 {
-            let mut whole = CommitmentRequest { slots: requests, existing: true, ..CommitmentRequest::default() };
-            whole.slots.sort_by(|a, b| a.rank.cmp(&b.rank));
-            if let Placement::Decided { hosts, .. } = self.context.scheduler.place_all(&whole).await? {
-                let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
-                let others: Vec<_> =
-                    found.map(|(slot, _)| slot.key.clone()).filter(|found| *found != SlotKey::from(key)).collect();
-                for other in &others {
-                    self.promised.note(&ObjectKey::from(other), Instant::now());
-                }
-                self.context.requests.add(others.iter().map(ObjectKey::from));
-            }
+    /// The slot got no host: reports it and returns when it is tried again.
+    async fn wait(&self, key: &ObjectKey, object: &Reservation, ready: SlotReady) -> Result<Option<Duration>, Error> {
+        let is_listed = self.context.scheduler.waiting(&SlotKey::from(key)).is_some();
+        let outcome = if is_listed { Outcome::Listed } else { self.failure(&ready) };
+        let requeue_after = self.record(&[waiting_slot(key, object)], &outcome);
+        self.write_ready(key, object, self.refreshed(key, ready)).await?;
+        Ok(requeue_after)
+    }
+
+    fn failure(&self, ready: &SlotReady) -> Outcome {
+        Outcome::Failed { ready: ready.clone(), due: Instant::now() + self.context.settings.delays.retry }
+    }
+
+    fn record(&self, slots: &[WaitingSlot<'_>], outcome: &Outcome) -> Option<Duration> {
+        self.retries.record(slots, outcome, self.context.settings.delays.retry, Instant::now())
+    }
+
+    async fn ask(&self, requests: JointRequests) -> Result<Placed, SchedulerError> {
+        if !requests.others.is_empty() {
+            self.place_together(&requests).await?;
         }
-        self.context.scheduler.place(&own).await
+        self.context.scheduler.place(&requests.own).await
+    }
+
+    /// The others are enqueued: those with a host request it, and the rest report the new shortage.
+    async fn place_together(&self, requests: &JointRequests) -> Result<(), SchedulerError> {
+        let mut slots: Vec<_> = requests.others.iter().map(|(_, request)| request.clone()).collect();
+        slots.push(requests.own.clone());
+        slots.sort_by(|a, b| a.rank.cmp(&b.rank));
+        let whole = CommitmentRequest { slots, existing: true, ..CommitmentRequest::default() };
+        let outcome = match self.context.scheduler.place_all(&whole).await {
+            Ok(Placement::Decided { hosts, .. }) => {
+                let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
+                for (slot, _) in found.filter(|(slot, _)| slot.key != requests.own.key) {
+                    self.promised.note(&ObjectKey::from(&slot.key), Instant::now());
+                }
+                Ok(Outcome::Listed)
+            }
+            Ok(Placement::Later) => {
+                self.retries.remove_untried(requests.others.iter().map(|(slot, _)| &slot.key));
+                return Ok(());
+            }
+            Err(error @ SchedulerError::InDoubt { .. }) => return Err(error),
+            Err(error) => Err(error),
+        };
+        let others: Vec<_> = requests.others.iter().map(|(slot, _)| waiting_slot(&slot.key, &slot.object)).collect();
+        let recorded = outcome.as_ref().cloned().unwrap_or_else(|error| self.failure(&unavailable(error)));
+        self.record(&others, &recorded);
+        self.context.requests.add(others.iter().map(|slot| slot.key.clone()));
+        outcome.map(drop)
     }
 
     pub(crate) async fn target(
@@ -156,13 +220,11 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(written.map(drop)?)
     }
 
-    async fn nowhere(&self, key: &ObjectKey, object: &Reservation, shortage: &str) -> Result<(), Error> {
+    fn without_host(&self, shortage: &Shortage) -> SlotReady {
         if self.context.hypervisors.is_empty() {
-            let ready = SlotReady::new(Status::False, Reason::NoHostsAvailable, texts::NO_HYPERVISORS);
-            return self.write_ready(key, object, ready).await;
+            return SlotReady::new(Status::False, Reason::NoHostsAvailable, texts::NO_HYPERVISORS);
         }
-        let ready = SlotReady::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage);
-        self.write_ready(key, object, self.refreshed(key, ready)).await
+        SlotReady::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage.to_string())
     }
 
     /// Counts, and errors of the scheduler, are refreshed at most once per retry interval.
@@ -206,4 +268,8 @@ impl<S: Scheduler> ReservationController<S> {
         let event = Event { kind, reason: reason.to_owned(), action: "Place".to_owned(), note };
         self.context.events.publish(&key.cluster, &object.object_ref(&()), event);
     }
+}
+
+fn waiting_slot<'a>(key: &'a ObjectKey, object: &'a Reservation) -> WaitingSlot<'a> {
+    WaitingSlot { commitment: commitment_of(object), key, generation: object.metadata.generation }
 }

@@ -35,8 +35,6 @@ impl<S: Scheduler> ReservationController<S> {
     /// there is no valid slot.
     pub async fn request(&self, key: &ObjectKey) -> Option<Result<SlotRequest, SlotReady>> {
         let object = self.store().get(key).filter(|object| is_slot(object))?;
-        let requests = self.requests(key, &object).await;
-        // Its own comes first.
-        requests.map(|mut all| (!all.is_empty()).then(|| all.swap_remove(0))).transpose()
+        Some(self.requests(key, &object, &[]).await.map(|requests| requests.own))
     }
 }

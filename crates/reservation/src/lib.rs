@@ -15,6 +15,7 @@ mod plan;
 mod read;
 mod reconcile;
 mod request;
+mod retries;
 mod status;
 mod watches;
 

@@ -77,7 +77,7 @@ pub fn plan(facts: &ReservationFacts, delays: Delays) -> ReservationPlan {
             ReservationStep::Unbind(Revocation::Cleared).into_plan()
         }
         None if !facts.hosts_are_synced => ReservationStep::Nothing.requeue_after(delays.retry),
-        None => ReservationStep::Place.requeue_after(delays.retry),
+        None => ReservationStep::Place.into_plan(),
         Some(host) => plan_on_host(facts, host, delays),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM};
+use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_VM, RESERVATION_BY_VM};
 use berth_cluster::{CompleteStore, Entry, ObjectKey, Partial};
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, HostName, SlotKey, VmId};
@@ -16,7 +16,13 @@ use crate::facts::{HostFact, ReservationFacts, VmFact};
 use crate::reconcile::ReservationController;
 use crate::request::{RequestContext, given_request_id, request, unreadable};
 use crate::status::{SlotReady, unavailable};
-use crate::watches::is_slot;
+use crate::watches::{is_slot, is_unplaced};
+
+/// The requests of slots that are placed together.
+pub(crate) struct JointRequests {
+    pub own: SlotRequest,
+    pub others: Vec<(Entry<Reservation>, SlotRequest)>,
+}
 
 impl<S: Scheduler> ReservationController<S> {
     pub(crate) fn read(&self, key: &ObjectKey, object: &Reservation) -> ReservationFacts {
@@ -90,9 +96,13 @@ impl<S: Scheduler> ReservationController<S> {
         }
     }
 
-    /// The requests of this slot, which comes first, and of the others of its commitment that have no host and have not
-    /// been tried yet: they are placed together.
-    pub(crate) async fn requests(&self, key: &ObjectKey, object: &Reservation) -> Result<Vec<SlotRequest>, SlotReady> {
+    /// The requests of this slot, which comes first, and of others of its commitment that are placed together with it.
+    pub(crate) async fn requests(
+        &self,
+        key: &ObjectKey,
+        object: &Reservation,
+        others: &[ObjectKey],
+    ) -> Result<JointRequests, SlotReady> {
         let groups = self.context.flavor_groups.get().map_err(|error| unreadable(&error.to_string()))?;
         let data = object.spec.committed_resource_reservation.clone().unwrap_or_default();
         let domain = data.domain_id.unwrap_or_default();
@@ -108,8 +118,12 @@ impl<S: Scheduler> ReservationController<S> {
             request_id: &request_id,
         };
         let own = request(SlotKey::from(key), &facts::slot(object), context)?;
-        let others = self.others(key, &uuid).into_iter().filter_map(|(key, slot)| request(key, &slot, context).ok());
-        Ok([own].into_iter().chain(others).collect())
+        let others = others.iter().filter_map(|key| self.unplaced(key));
+        let others = others.filter_map(|slot| {
+            let request = request(SlotKey::from(&slot.key), &facts::slot(&slot.object), context).ok()?;
+            Some((slot, request))
+        });
+        Ok(JointRequests { own, others: others.collect() })
     }
 
     fn request_id(&self, object: &Reservation) -> String {
@@ -123,14 +137,10 @@ impl<S: Scheduler> ReservationController<S> {
         created.map_or(i64::MAX, |time| time.0.as_second())
     }
 
-    fn others(&self, key: &ObjectKey, uuid: &str) -> Vec<(SlotKey, Slot)> {
-        let entries = self.store().select(&RESERVATION_BY_COMMITMENT, uuid).into_iter();
-        let unplaced = entries.filter(|entry| {
-            let known =
-                |entry: &Entry<Reservation>| self.context.scheduler.waiting(&SlotKey::from(&entry.key)).is_some();
-            entry.key != *key && entry.object.spec.target_host.is_none() && is_slot(&entry.object) && !known(entry)
-        });
-        unplaced.map(|entry| (SlotKey::from(&entry.key), facts::slot(&entry.object))).collect()
+    /// The slot, unless it has a host or the outcome of a write that gives it one is unknown.
+    fn unplaced(&self, key: &ObjectKey) -> Option<Entry<Reservation>> {
+        let object = self.store().get(key).filter(|object| is_unplaced(object))?;
+        (!self.store().in_doubt(key)).then(|| Entry { key: key.clone(), object })
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, DisruptionLimit, Events, FirstSeen, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, Requester, Requests,
-    Right, Routes, Store, Verb, Watches, Writer,
+    Action, DisruptionLimit, Events, FirstSeen, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, RequestClass,
+    Requester, Requests, Right, Routes, Store, Verb, Watches, Writer,
 };
 use berth_core::{HostName, SlotKey, VmId};
 use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
@@ -24,8 +24,9 @@ use crate::metrics::ReservationMetrics;
 use crate::oversubscription::Evictions;
 use crate::plan::{ReservationPlan, ReservationStep, plan};
 use crate::request::given_request_id;
+use crate::retries::Retries;
 use crate::status::nameless;
-use crate::watches::{self, Watched, is_reported_invalid, is_slot};
+use crate::watches::{self, Watched, is_reported_invalid, is_slot, is_unplaced};
 
 /// The settings from the configuration.
 #[derive(Clone, Debug)]
@@ -70,6 +71,8 @@ pub struct ReservationController<S> {
     pub(crate) reported_since: FirstSeen<ObjectKey>,
     /// Slots that got a host together with another one of their commitment and have not been reconciled since.
     pub(crate) promised: FirstSeen<ObjectKey>,
+    /// When the slots without a host are tried again.
+    pub(crate) retries: Arc<Retries>,
     /// Why slots lost their host that another controller took it from.
     pub(crate) evictions: Evictions,
 }
@@ -96,11 +99,20 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
             knowledges: self.context.flavor_groups.store(),
             pipelines: &self.context.pipelines,
         };
-        watches::declare(watches, &stores);
+        watches::declare(watches, &stores, &self.retries);
     }
 
     fn first_keys(&self) -> Vec<ObjectKey> {
+        watches::unplaced(self.store(), &self.retries);
         self.store().keys()
+    }
+
+    /// Slots with a host are confirmed before others are tried.
+    fn request_class(&self, key: &ObjectKey) -> RequestClass {
+        match self.store().get(key) {
+            Some(object) if is_unplaced(&object) => RequestClass::Retry,
+            _ => RequestClass::Finish,
+        }
     }
 
     /// The span adds the slot to the log lines.
@@ -114,7 +126,8 @@ impl<S: Scheduler> ReservationController<S> {
     pub fn new(context: Context<S>) -> Self {
         let (missing, missing_vms) = (FirstSeen::default(), MissingVms::default());
         let (reported_since, promised, misplaced) = (FirstSeen::default(), FirstSeen::default(), FirstSeen::default());
-        Self { context, missing, misplaced, missing_vms, reported_since, promised, evictions: Evictions::default() }
+        let (retries, evictions) = (Arc::default(), Evictions::default());
+        Self { context, missing, misplaced, missing_vms, reported_since, promised, retries, evictions }
     }
 
     /// Where an eviction leaves the reason for taking the host of a slot.
@@ -139,7 +152,7 @@ impl<S: Scheduler> ReservationController<S> {
             self.evictions.forget(&key);
             self.missing_vms.forget(&key);
             self.misplaced.forget(&key);
-            self.give_back(&key);
+            self.stop_waiting(&key);
             self.context.disruption_limit.release(&Requester::of::<Reservation>(&key));
             return Ok(Action::AwaitChange);
         };
@@ -148,7 +161,7 @@ impl<S: Scheduler> ReservationController<S> {
         let ReservationPlan { step, requeue_after } = plan(&facts, self.context.settings.delays);
         let object = self.report_misplaced(&key, object, &facts).await?;
         if step != ReservationStep::Place {
-            self.give_back(&key);
+            self.stop_waiting(&key);
         }
         let Some(object) = self.unless_stopped(&key, object, &step, &facts.host).await? else {
             return Ok(Action::RequeueAfter(self.context.settings.delays.retry));
@@ -163,7 +176,7 @@ impl<S: Scheduler> ReservationController<S> {
             ReservationStep::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
             ReservationStep::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
             ReservationStep::Return(host) => self.target(&key, &object, &host).await?,
-            ReservationStep::Place => self.place_slot(&key, &object).await?,
+            ReservationStep::Place => return Ok(Action::from_delay(self.place_in_turn(&key, &object).await?)),
         }
         Ok(Action::from_delay(requeue_after))
     }
@@ -180,8 +193,10 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(())
     }
 
-    /// A slot that does not need the host that was found for it together with others gives the capacity back.
-    fn give_back(&self, key: &ObjectKey) {
+    /// The slot waits for no host any more. One that does not need the host that was found for it together with others
+    /// gives the capacity back.
+    fn stop_waiting(&self, key: &ObjectKey) {
+        self.context.requests.add(self.retries.forget(key));
         if self.promised.forget(key) {
             self.context.scheduler.applied(&[SlotKey::from(key)]);
         }

@@ -1,14 +1,18 @@
 //! Which slots are requested when something changes: pure functions of the old object, the new object and the indexes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_cluster::indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM};
-use berth_cluster::{Change, Index, ObjectKey, Store, Watches, disruption_limited_slots};
+use berth_cluster::{Change, Entry, Index, ObjectKey, Store, Watches, disruption_limited_slots};
 use berth_crds::conditions::safety;
 use berth_crds::{
     CommittedResource, CommittedResourceSpec, Hypervisor, Knowledge, Pipeline, Reservation, ReservationType, labels,
 };
 use kube::ResourceExt;
+use tokio::time::Instant;
+
+use crate::retries::Retries;
 
 /// The stores that the controller watches.
 pub(crate) struct Watched<'s> {
@@ -19,23 +23,31 @@ pub(crate) struct Watched<'s> {
     pub pipelines: &'s Store<Pipeline>,
 }
 
-pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
-    watches.changes(stores.reservations, map_reservation);
+/// Declares them. Slots without a host are tried again when anything but capacity has changed that decides about their hosts.
+pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>, retries: &Arc<Retries>) {
+    let shared = || (stores.reservations.clone(), retries.clone());
+    let (_, untried) = shared();
+    watches.changes(stores.reservations, move |change| map_reservation(change, &untried));
     let store = stores.reservations.clone();
     watches.changes(stores.commitments, move |change| map_commitment(change, &store));
     let store = stores.reservations.clone();
     watches.changes(stores.hypervisors, move |change| map_hypervisor(change, &store));
-    let (store, hosts) = (stores.reservations.clone(), stores.hypervisors.clone());
-    watches.resynced(stores.hypervisors, move |_| waiting_for_hosts(&store, &hosts));
-    let store = stores.reservations.clone();
-    watches.changes(stores.knowledges, move |_| map_flavor_groups(&store));
-    let store = stores.reservations.clone();
-    watches.changes(stores.pipelines, move |change| map_pipeline(change, &store));
+    let (hosts, (store, due)) = (stores.hypervisors.clone(), shared());
+    watches.resynced(stores.hypervisors, move |_| waiting_for_hosts(&store, &hosts, &due));
+    let (store, due) = shared();
+    watches.changes(stores.knowledges, move |_| map_flavor_groups(&store, &due));
+    let (store, due) = shared();
+    watches.changes(stores.pipelines, move |change| map_pipeline(change, &store, &due));
 }
 
-/// A slot concerns itself, as does any Reservation that does not decode, or that has been reported as such.
-fn map_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
+/// A slot concerns itself, as does any Reservation that does not decode, or that has been reported as such. One that has
+/// lost its host, or is new and has none, is tried together with the others.
+fn map_reservation(change: &Change<Reservation>, retries: &Retries) -> Option<ObjectKey> {
     let newest = change.new.as_deref().or(change.old.as_deref());
+    let had_no_host = change.old.as_ref().is_some_and(|old| is_unplaced(old));
+    if let Some(new) = change.new.as_ref().filter(|new| is_unplaced(new) && !had_no_host) {
+        retries.add_untried(commitment_of(new), &change.key);
+    }
     let concerns = newest.is_none_or(|newest| is_slot(newest) || is_reported_invalid(newest));
     (concerns || change.is_of_invalid()).then(|| change.key.clone())
 }
@@ -90,32 +102,58 @@ fn map_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>
 
 /// The slots that wait until the hosts are known: those without a host, those whose host is not there, and those with a
 /// VM that their host does not list.
-fn waiting_for_hosts(reservations: &Store<Reservation>, hypervisors: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+fn waiting_for_hosts(
+    reservations: &Store<Reservation>,
+    hypervisors: &Store<Hypervisor>,
+    retries: &Retries,
+) -> BTreeSet<ObjectKey> {
     let is_known = |object: &Reservation| {
-        let Some(host) = object.spec.target_host.as_deref() else { return false };
+        let Some(host) = object.spec.target_host.as_deref() else { return true };
         let data = object.spec.committed_resource_reservation.as_ref();
         let mut expected = data.into_iter().flat_map(|data| data.allocations.keys());
         let lists = |vm: &String| hypervisors.select(&HYPERVISOR_BY_VM, vm).iter().any(|on| *on.key.name == *host);
         !hypervisors.holders(&host.into()).is_empty() && expected.all(lists)
     };
     let slots = reservations.all().into_iter().filter(|entry| is_slot(&entry.object));
-    slots.filter(|entry| !is_known(&entry.object)).map(|entry| entry.key).collect()
+    let unknown = slots.filter(|entry| !is_known(&entry.object)).map(|entry| entry.key);
+    unplaced(reservations, retries).into_iter().chain(unknown).collect()
 }
 
-/// The slots without a host: new flavor groups concern them, because theirs may have been unknown.
-fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
-    let unplaced = |object: &Reservation| is_slot(object) && object.spec.target_host.is_none();
-    reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()
+/// The slots without a host, which are all due now: new flavor groups concern them, because theirs may have been unknown.
+pub(crate) fn unplaced(reservations: &Store<Reservation>, retries: &Retries) -> BTreeSet<ObjectKey> {
+    let unplaced = reservations.all().into_iter().filter(|entry| is_unplaced(&entry.object));
+    let add = |entry: Entry<Reservation>| {
+        retries.add_untried(commitment_of(&entry.object), &entry.key);
+        entry.key
+    };
+    let keys = unplaced.map(add).collect();
+    retries.make_all_due(Instant::now());
+    keys
+}
+
+/// A slot without a host.
+pub(crate) fn is_unplaced(object: &Reservation) -> bool {
+    is_slot(object) && object.spec.target_host.is_none()
+}
+
+/// The UUID of the slot's commitment.
+pub(crate) fn commitment_of(slot: &Reservation) -> &str {
+    let data = slot.spec.committed_resource_reservation.as_ref();
+    data.and_then(|data| data.commitment_uuid.as_deref()).unwrap_or_default()
 }
 
 /// New flavor groups concern slots without a host; their object also has the confirmation of a disruption.
-fn map_flavor_groups(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
-    unplaced(reservations).into_iter().chain(disruption_limited_slots(reservations)).collect()
+fn map_flavor_groups(reservations: &Store<Reservation>, retries: &Retries) -> BTreeSet<ObjectKey> {
+    unplaced(reservations, retries).into_iter().chain(disruption_limited_slots(reservations)).collect()
 }
 
 /// Another pipeline may find hosts for slots that wait, or can be used again at last.
-fn map_pipeline(change: &Change<Pipeline>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
-    if change.is_of_spec() { unplaced(reservations) } else { BTreeSet::new() }
+fn map_pipeline(
+    change: &Change<Pipeline>,
+    reservations: &Store<Reservation>,
+    retries: &Retries,
+) -> BTreeSet<ObjectKey> {
+    if change.is_of_spec() { unplaced(reservations, retries) } else { BTreeSet::new() }
 }
 
 /// True for the objects that this controller is responsible for; it never writes to another type.
@@ -197,7 +235,7 @@ mod tests {
     fn only_slots_are_reconciled() {
         let enqueued = |object: Reservation| {
             let key = ObjectKey::new(ClusterName::home(), "r");
-            map_reservation(&Change { key, old: None, new: Some(object.into()) }).is_some()
+            map_reservation(&Change { key, old: None, new: Some(object.into()) }, &Retries::default()).is_some()
         };
         assert!(enqueued(testing::slot("one", 0)));
         let mut failover = testing::slot("one", 0);

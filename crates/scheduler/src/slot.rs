@@ -39,6 +39,15 @@ pub struct SlotRequest {
     pub request_id: String,
 }
 
+impl SlotRequest {
+    /// True if a host for one of them would be a host for the other one.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.size, &self.zone, &self.project) == (other.size, &other.zone, &other.project)
+            && (&self.pipeline, &self.domain_name, &self.prefer) == (&other.pipeline, &other.domain_name, &other.prefer)
+            && self.flavor == other.flavor
+    }
+}
+
 /// A commitment's slots, placed as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitmentRequest {

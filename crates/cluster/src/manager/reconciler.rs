@@ -4,7 +4,7 @@ use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
-use super::{Key, Watches};
+use super::{Key, RequestClass, Watches};
 use crate::{Classified, Right};
 
 /// The action after a successful reconciliation.
@@ -38,6 +38,11 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// The keys that are requested when it begins to run.
     fn first_keys(&self) -> Vec<Self::Key>;
+
+    /// Which of the requested keys are reconciled first. Asked when a key is requested.
+    fn request_class(&self, _: &Self::Key) -> RequestClass {
+        RequestClass::default()
+    }
 
     /// Brings the object of the key closer to its desired state. Safe to be cut off at any await.
     fn reconcile(&self, key: Self::Key) -> impl Future<Output = Result<Action, Self::Error>> + Send;

@@ -1,10 +1,10 @@
-//! The keys that are requested: each once, in the order of the requests, so their number is bounded by the number of
-//! objects. A replica that does not lead collects nothing.
+//! The keys that are requested: each once, by class and then in the order of the requests, so their number is bounded by
+//! the number of objects. A replica that does not lead collects nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -28,23 +28,36 @@ pub struct Requests<K> {
     shared: Arc<Shared<K>>,
 }
 
-#[derive(Debug)]
 struct Shared<K> {
     waiting: Mutex<Waiting<K>>,
+    classify: OnceLock<Classify<K>>,
     some: Notify,
     is_open: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Waiting<K> {
-    next: RequestPosition,
+    next: u64,
     by_place: BTreeMap<RequestPosition, K>,
     by_key: BTreeMap<K, RequestPosition>,
 }
 
-/// The position of a request. A class of requests, if there is ever more than one, comes before the number.
+type Classify<K> = Box<dyn Fn(&K) -> RequestClass + Send + Sync>;
+
+/// Which requests come first. Work that was decided on is finished before new work begins, and that before work that is
+/// only tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RequestClass {
+    Finish,
+    #[default]
+    New,
+    Retry,
+}
+
+/// The position of a request: its class, and then its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RequestPosition {
+    class: RequestClass,
     number: u64,
 }
 
@@ -57,10 +70,20 @@ impl<K> Clone for Requests<K> {
 impl<K: Key> Requests<K> {
     /// Collects nothing before [`Requests::open`], which the manager calls when the controller begins to run.
     pub fn closed() -> Self {
-        let waiting =
-            Waiting { next: RequestPosition { number: 0 }, by_place: BTreeMap::new(), by_key: BTreeMap::new() };
-        let shared = Shared { waiting: Mutex::new(waiting), some: Notify::new(), is_open: AtomicBool::new(false) };
+        let waiting = Waiting { next: 0, by_place: BTreeMap::new(), by_key: BTreeMap::new() };
+        let (waiting, is_open) = (Mutex::new(waiting), AtomicBool::new(false));
+        let shared = Shared { waiting, classify: OnceLock::new(), some: Notify::new(), is_open };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Sets the class of each key, once; without it all have the same. It is called without any lock of the requests.
+    pub(super) fn classify_by(&self, classify: impl Fn(&K) -> RequestClass + Send + Sync + 'static) {
+        // The first controller that is added with these requests decides.
+        _ = self.shared.classify.set(Box::new(classify));
+    }
+
+    fn class_of(&self, key: &K) -> RequestClass {
+        self.shared.classify.get().map_or_else(RequestClass::default, |classify| classify(key))
     }
 
     /// From now on requests are collected. Opening also requests all keys.
@@ -77,11 +100,11 @@ impl<K: Key> Requests<K> {
         if !self.is_open() {
             return;
         }
-        let keys: Vec<K> = keys.into_iter().collect();
+        let keys: Vec<_> = keys.into_iter().map(|key| (self.class_of(&key), key)).collect();
         let mut waiting = self.shared.waiting.lock();
         let before = waiting.by_key.len();
-        for key in keys {
-            waiting.enter(key);
+        for (class, key) in keys {
+            waiting.enter(key, class);
         }
         let has_grown = waiting.by_key.len() > before;
         drop(waiting);
@@ -107,7 +130,7 @@ impl<K: Key> Requests<K> {
         Some(key)
     }
 
-    /// All keys, in the order of their requests.
+    /// All keys in their order.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn take_all(&self) -> Vec<K> {
         let mut waiting = self.shared.waiting.lock();
@@ -139,13 +162,21 @@ impl<K: Key> Requests<K> {
     }
 }
 
+impl<K: fmt::Debug> fmt::Debug for Shared<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
 impl<K: Key> Waiting<K> {
-    fn enter(&mut self, key: K) {
-        if self.by_key.contains_key(&key) {
+    /// A key that waits already keeps its position, unless its class comes earlier now.
+    fn enter(&mut self, key: K, class: RequestClass) {
+        if self.by_key.get(&key).is_some_and(|place| place.class <= class) {
             return;
         }
-        let place = self.next;
-        self.next.number += 1;
+        self.remove(&key);
+        let place = RequestPosition { class, number: self.next };
+        self.next += 1;
         self.by_key.insert(key.clone(), place);
         self.by_place.insert(place, key);
     }
@@ -185,6 +216,19 @@ mod tests {
         requests.add([1]);
         assert_eq!(requests.take_all(), [3, 2, 1]);
         assert!(requests.is_empty());
+    }
+
+    #[test]
+    fn classes_come_one_after_the_other_and_a_key_can_move_to_an_earlier_one() {
+        let (requests, class) = (opened(), Arc::new(Mutex::new(RequestClass::Retry)));
+        let of = class.clone();
+        requests.classify_by(move |key| if *key < 10 { *of.lock() } else { RequestClass::New });
+        requests.add([1, 2, 10, 11, 3]);
+        *class.lock() = RequestClass::Finish;
+        requests.add([2, 11]);
+        *class.lock() = RequestClass::Retry;
+        requests.add([2]);
+        assert_eq!(requests.take_all(), [2, 10, 11, 1, 3]);
     }
 
     #[test]

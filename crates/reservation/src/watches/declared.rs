@@ -53,7 +53,7 @@ fn scene(host: Option<&str>) -> WatchScenario {
         knowledges: &scene.knowledges,
         pipelines: &scene.pipelines,
     };
-    declare(&mut watches(&scene.requests), &stores);
+    declare(&mut watches(&scene.requests), &stores, &Arc::default());
     scene
 }
 

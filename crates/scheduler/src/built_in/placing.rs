@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use berth_capacity_view::{Assumed, Claim, DecisionEntries, HostState, Overlay};
+use berth_core::reservation::Reservation;
 use berth_core::{HostName, VmId};
 
 use super::inner::Inner;
@@ -92,15 +93,36 @@ impl Inner {
     ) -> Vec<Result<Found, SchedulerError>> {
         commitment.shrink.iter().for_each(|(key, size)| overlay.shrink(key, *size));
         commitment.release.iter().for_each(|key| overlay.release(key));
-        let find = |slot: &SlotRequest| {
-            let found = self.find(overlay, slot);
+        // Slots after one that found no host find none either if they are like it, because nothing became free in between.
+        let mut refused: Vec<(&SlotRequest, Shortage)> = Vec::new();
+        let mut all = Vec::with_capacity(commitment.slots.len());
+        for slot in &commitment.slots {
+            let known = refused.iter().find(|(other, _)| other.is_like(slot) && self.blocks_nothing(overlay, slot));
+            let found = match known {
+                Some((_, shortage)) => Ok(Found::Nowhere(shortage.clone())),
+                None => self.find(overlay, slot),
+            };
+            match &found {
+                Ok(Found::Nowhere(shortage)) if known.is_none() => refused.push((slot, shortage.clone())),
+                Ok(Found::Nowhere(_)) => {}
+                _ => refused.clear(),
+            }
             if let Some(host) = given(&found) {
                 overlay.assume(entry(slot, host));
                 overlay.unclaim(&claimant(slot));
             }
-            found
-        };
-        commitment.slots.iter().map(find).collect()
+            all.push(found);
+        }
+        all
+    }
+
+    /// True if no entry, claim or Reservation of the slot itself takes capacity that does not count for it.
+    fn blocks_nothing(&self, overlay: &Overlay<'_>, slot: &SlotRequest) -> bool {
+        let is_placed = |slot: &Reservation| slot.target_host.is_some() || slot.status_host.is_some();
+        let view = &self.fleet.view;
+        overlay.assumed(&slot.key).is_none()
+            && overlay.claim_of(&claimant(slot)).is_none()
+            && !view.reservation(&slot.key).is_some_and(is_placed)
     }
 
     /// The first entry in doubt, or the claims, without which the commitment would have had free capacity. The write of

@@ -13,7 +13,7 @@ settings! {
     pub struct ReservationController = read(s) check {
         /// When a ready slot is reconciled again.
         requeue_interval_active: Duration = duration("requeueIntervalActive", seconds(300), Zero::Invalid),
-        /// When a slot that could not be placed is tried again.
+        /// First delay before the slots of a commitment that found no host are tried again; it doubles, to at most 30 minutes.
         requeue_interval_retry: Duration = duration("requeueIntervalRetry", seconds(60), Zero::Invalid),
         /// When an allocation in its grace period is reconciled again, and how long a host must be missing before it
         /// counts as gone.
