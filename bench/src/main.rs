@@ -22,6 +22,7 @@ mod size;
 mod start;
 mod table;
 mod times;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -74,6 +75,8 @@ enum Part {
     Scale,
     /// Row e: restart and take-over.
     Restart,
+    /// Row w: slots that wait for capacity.
+    Waiting,
     /// Rows f to i: the Placement API beside Placement itself.
     Placement,
     /// Rows f and g by themselves.
@@ -119,7 +122,8 @@ async fn figures(only: &[Part], size: Size) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 6] = [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart, Self::Placement];
+    const ALL: [Self; 7] =
+        [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart, Self::Waiting, Self::Placement];
 
     async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
         match self {
@@ -128,6 +132,7 @@ impl Part {
             Self::Floor => floor::measure(size).await,
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,
+            Self::Waiting => waiting::measure(size).await,
             Self::Placement => placement::measure(size).await,
             Self::Candidates => placement::candidates(size).await,
             Self::Alone => placement::alone(size).await,

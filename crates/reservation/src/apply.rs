@@ -126,7 +126,7 @@ impl<S: Scheduler> ReservationController<S> {
         others: &[ObjectKey],
     ) -> Result<Option<Duration>, Error> {
         let outcome = match self.requests(key, object, others).await {
-            Ok(requests) => self.settle_on(key, object, self.ask(requests).await).await,
+            Ok(requests) => self.settle_on(key, object, self.ask(waiting_slot(key, object), requests).await).await,
             Err(ready) => self.wait(key, object, ready).await,
         };
         self.promised.forget(key);
@@ -169,15 +169,15 @@ impl<S: Scheduler> ReservationController<S> {
         self.retries.record(slots, outcome, self.context.settings.delays.retry, Instant::now())
     }
 
-    async fn ask(&self, requests: JointRequests) -> Result<Placed, SchedulerError> {
+    async fn ask(&self, own: WaitingSlot<'_>, requests: JointRequests) -> Result<Placed, SchedulerError> {
         if !requests.others.is_empty() {
-            self.place_together(&requests).await?;
+            self.place_together(own, &requests).await?;
         }
         self.context.scheduler.place(&requests.own).await
     }
 
-    /// The others are enqueued: those with a host request it, and the rest report the new shortage.
-    async fn place_together(&self, requests: &JointRequests) -> Result<(), SchedulerError> {
+    /// The other slots are enqueued: those with a host request it, and the rest report the new shortage.
+    async fn place_together(&self, own: WaitingSlot<'_>, requests: &JointRequests) -> Result<(), SchedulerError> {
         let mut slots: Vec<_> = requests.others.iter().map(|(_, request)| request.clone()).collect();
         slots.push(requests.own.clone());
         slots.sort_by(|a, b| a.rank.cmp(&b.rank));
@@ -197,10 +197,11 @@ impl<S: Scheduler> ReservationController<S> {
             Err(error @ SchedulerError::InDoubt { .. }) => return Err(error),
             Err(error) => Err(error),
         };
-        let others: Vec<_> = requests.others.iter().map(|(slot, _)| waiting_slot(&slot.key, &slot.object)).collect();
+        let others = requests.others.iter().map(|(slot, _)| waiting_slot(&slot.key, &slot.object));
+        let tried: Vec<_> = [own].into_iter().chain(others).collect();
         let recorded = outcome.as_ref().cloned().unwrap_or_else(|error| self.failure(&unavailable(error)));
-        self.record(&others, &recorded);
-        self.context.requests.add(others.iter().map(|slot| slot.key.clone()));
+        self.record(&tried, &recorded);
+        self.context.requests.add(tried[1..].iter().map(|slot| slot.key.clone()));
         outcome.map(drop)
     }
 
