@@ -58,6 +58,9 @@ impl<S: Scheduler> ReservationController<S> {
         object: &Arc<Reservation>,
         why: &Revocation,
     ) -> Result<(), Error> {
+        if why.is_by_verdict() {
+            self.revoked.restart(key, Instant::now());
+        }
         self.revoke(key, object, why).await?;
         let Revocation::HostGone(host, _) = why else { return Ok(()) };
         for other in self.lost_together(key, object, why) {
@@ -130,6 +133,7 @@ impl<S: Scheduler> ReservationController<S> {
             Err(ready) => self.wait(key, object, ready).await,
         };
         self.promised.forget(key);
+        self.revoked.forget(key);
         self.evictions.forget(key);
         self.context.scheduler.applied(&[SlotKey::from(key)]);
         outcome

@@ -24,6 +24,8 @@ pub struct ReservationFacts {
     pub verdict: HostVerdict,
     /// For how long the host has been known to be in another zone, if the slot is in force there.
     pub misplaced: Option<Duration>,
+    /// How long ago it lost its host because of a verdict, if it has not been placed since.
+    pub revoked: Option<Duration>,
     /// `status.host`, where it was in force, exists and is in the slot's zone.
     pub former_is_good: bool,
     /// The hosts of the zone's cluster are followed: without that no host can be chosen.

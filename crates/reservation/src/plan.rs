@@ -77,7 +77,11 @@ pub fn plan(facts: &ReservationFacts, delays: Delays) -> ReservationPlan {
             ReservationStep::Unbind(Revocation::Cleared).into_plan()
         }
         None if !facts.hosts_are_synced => ReservationStep::Nothing.requeue_after(delays.retry),
-        None => ReservationStep::Place.into_plan(),
+        None => match facts.revoked.and_then(|time| delays.retry.checked_sub(time)).filter(|left| !left.is_zero()) {
+            // What has chosen the wrong host would choose it again.
+            Some(left) => ReservationStep::Nothing.requeue_after(left),
+            None => ReservationStep::Place.into_plan(),
+        },
         Some(host) => plan_on_host(facts, host, delays),
     }
 }
@@ -171,6 +175,11 @@ impl ReservationStep {
 }
 
 impl Revocation {
+    /// The capacity view says that the host is not valid for the slot.
+    pub(crate) fn is_by_verdict(&self) -> bool {
+        matches!(self, Self::WrongZone(..) | Self::Overbooked(..))
+    }
+
     /// The value of the label `cause` in metrics.
     pub fn cause(&self) -> &'static str {
         self.into()

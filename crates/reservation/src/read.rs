@@ -39,6 +39,7 @@ impl<S: Scheduler> ReservationController<S> {
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host, &slot)),
             misplaced: self.misplaced(key, &slot, &verdict),
             verdict,
+            revoked: self.revoked.held_for(key, Instant::now()),
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
             hosts_are_synced: hosts.as_ref().is_some_and(synced),
             slot,
@@ -137,10 +138,12 @@ impl<S: Scheduler> ReservationController<S> {
         created.map_or(i64::MAX, |time| time.0.as_second())
     }
 
-    /// The slot, unless it has a host or the outcome of a write that gives it one is unknown.
+    /// The slot, unless it has a host, has lost one because of a verdict, or the outcome of a write that gives it one is
+    /// unknown.
     fn unplaced(&self, key: &ObjectKey) -> Option<Entry<Reservation>> {
         let object = self.store().get(key).filter(|object| is_unplaced(object))?;
-        (!self.store().in_doubt(key)).then(|| Entry { key: key.clone(), object })
+        let is_held = self.store().in_doubt(key) || self.revoked.held_for(key, Instant::now()).is_some();
+        (!is_held).then(|| Entry { key: key.clone(), object })
     }
 }
 

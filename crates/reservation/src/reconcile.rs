@@ -73,6 +73,8 @@ pub struct ReservationController<S> {
     pub(crate) promised: FirstSeen<ObjectKey>,
     /// When the slots without a host are tried again.
     pub(crate) retries: Arc<Retries>,
+    /// Slots that lost their host because of a verdict and have not been placed since.
+    pub(crate) revoked: FirstSeen<ObjectKey>,
     /// Why slots lost their host that another controller took it from.
     pub(crate) evictions: Evictions,
 }
@@ -124,10 +126,10 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
 
 impl<S: Scheduler> ReservationController<S> {
     pub fn new(context: Context<S>) -> Self {
+        let (reported_since, promised, revoked, misplaced) = Default::default();
         let (missing, missing_vms) = (FirstSeen::default(), MissingVms::default());
-        let (reported_since, promised, misplaced) = (FirstSeen::default(), FirstSeen::default(), FirstSeen::default());
         let (retries, evictions) = (Arc::default(), Evictions::default());
-        Self { context, missing, misplaced, missing_vms, reported_since, promised, retries, evictions }
+        Self { context, missing, misplaced, missing_vms, reported_since, promised, retries, revoked, evictions }
     }
 
     /// Where an eviction leaves the reason for taking the host of a slot.
@@ -149,6 +151,7 @@ impl<S: Scheduler> ReservationController<S> {
         let object = object.filter(|object| is_slot(object));
         let Some(object) = object else {
             self.reported_since.forget(&key);
+            self.revoked.forget(&key);
             self.evictions.forget(&key);
             self.missing_vms.forget(&key);
             self.misplaced.forget(&key);

@@ -189,10 +189,16 @@ async fn a_slot_with_vms_that_was_sent_to_another_zone_goes_back_and_keeps_its_v
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_slot_that_was_sent_to_another_zone_ends_where_it_was() {
+async fn an_empty_slot_that_was_sent_to_another_zone_ends_where_it_was_after_its_retry_delay() {
     let process = in_force().await;
     process.world.server.create(&seeds::in_zone(seeds::host("node2", 1), seeds::OTHER_ZONE)).unwrap();
     process.send_to(0, "node2");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), (None, None), "whatever has chosen that host would choose it again at once");
+    assert_eq!(process.ready(0).reason, "PlacementRevoked");
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(RETRY));
+    tokio::time::sleep(RETRY).await;
+    process.reconcile(0).await.unwrap();
     assert_eq!(process.settle().await, []);
     assert_eq!(process.hosts(0), on("node1"));
     process.rests().await;

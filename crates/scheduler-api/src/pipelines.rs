@@ -2,9 +2,9 @@
 //! of the objects.
 //!
 //! Pipelines have no zone: only objects of the home cluster count. An object replaces the compiled-in pipeline of its
-//! name as long as it is a filter-weigher pipeline of Nova, even if it is invalid: then requests that name it fail,
-//! because a silent fallback to the compiled-in pipeline would hide the mistake. An object with another domain or type
-//! belongs to another scheduler, and the compiled-in pipeline is used.
+//! name as long as it is a filter-weigher pipeline of Nova, even if it is invalid: then its previous version stays in
+//! use. If there is none, requests that name it fail, because a silent fallback to the compiled-in pipeline would hide
+//! the mistake. An object with another domain or type belongs to another scheduler, and the compiled-in pipeline is used.
 
 mod check;
 mod conditions;

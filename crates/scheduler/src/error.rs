@@ -2,7 +2,7 @@
 //! require a user to correct an object.
 
 use berth_capacity_view::Claim;
-use berth_core::{DomainId, HostName, SlotKey};
+use berth_core::{DomainId, HostName, Resources, SlotKey, Zone};
 use thiserror::Error;
 
 use crate::StepError;
@@ -56,6 +56,29 @@ pub enum SchedulerError {
     /// An external scheduler did not give a usable response; the call will be retried.
     #[error("{0}")]
     External(String),
+    /// The host that was chosen for a slot is not one that it can have, so the answer does not count.
+    #[error("{by} chose host {host}, {problem}")]
+    Unfit { by: Chooser, host: HostName, problem: HostProblem },
+}
+
+/// What chooses hosts for slots.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Chooser {
+    #[error("pipeline {0:?}")]
+    Pipeline(String),
+    #[error("the external scheduler")]
+    External,
+}
+
+/// Why a slot cannot have a host, whatever chose it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HostProblem {
+    #[error("which is in zone {found:?} and not in zone {wanted:?}")]
+    Zone { found: Zone, wanted: Zone },
+    #[error("which has {free} free, and the slot needs {needed}")]
+    Capacity { free: Resources, needed: Resources },
+    #[error("whose capacity is not known")]
+    UnknownCapacity,
 }
 
 impl SchedulerError {
@@ -66,6 +89,10 @@ impl SchedulerError {
             Self::Inference(_) | Self::NoHypervisorType(_) | Self::UnknownHypervisorType(_) => {
                 "correct the extra specs of the flavor, or name a pipeline"
             }
+            Self::Unfit { by: Chooser::Pipeline(_), .. } => {
+                "let it run filter_correct_az and filter_has_enough_capacity, and ignore nothing that takes capacity"
+            }
+            Self::Unfit { by: Chooser::External, .. } => "check that it sees the same hosts and reservations",
             _ => return self.to_string(),
         };
         format!("{self}; {advice}")

@@ -47,7 +47,7 @@ pub use catalog::{StepDescription, filters, weighers};
 pub use coverage::Coverage;
 pub use domain_names::{DomainName, DomainNames, NoDomainNames};
 pub use engine::Decision;
-pub use error::SchedulerError;
+pub use error::{Chooser, HostProblem, SchedulerError};
 pub use explain::{Contribution, Explanation, HostExplanation, Outcome};
 pub use intent::{Hints, Intent};
 pub use order::TieBreak;

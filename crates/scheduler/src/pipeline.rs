@@ -31,7 +31,7 @@ pub struct Loaded {
     /// Filters that cannot be used, and why. A step that is listed twice counts here.
     pub filter_errors: Vec<(String, LoadError)>,
     pub weigher_errors: Vec<(String, LoadError)>,
-    /// Steps that are not known and left out, filters first.
+    /// Steps that this version does not have and leaves out: filters that would only count, then weighers.
     pub unknown: Vec<String>,
 }
 
@@ -48,11 +48,9 @@ impl Pipeline {
         }
         for step in &spec.filters {
             match filters::load(&step.name, &step.params) {
-                None => loaded.unknown.push(step.name.clone()),
-                Some(Ok(filter)) => filters.push(filter),
-                Some(Err(error)) => {
-                    loaded.filter_errors.push((step.name.clone(), LoadError::Filter(error)));
-                }
+                Ok(Some(filter)) => filters.push(filter),
+                Ok(None) => loaded.unknown.push(step.name.clone()),
+                Err(error) => loaded.filter_errors.push((step.name.clone(), error)),
             }
         }
         for step in &spec.weighers {
@@ -96,8 +94,9 @@ impl Pipelines {
     }
 
     /// Adds a pipeline in place of the one of the same name.
-    pub fn insert(&mut self, pipeline: Pipeline) {
-        self.by_name.insert(pipeline.name.clone(), Arc::new(pipeline));
+    pub fn insert(&mut self, pipeline: impl Into<Arc<Pipeline>>) {
+        let pipeline = pipeline.into();
+        self.by_name.insert(pipeline.name.clone(), pipeline);
     }
 
     pub fn remove(&mut self, name: &str) {
@@ -116,7 +115,7 @@ impl Pipelines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StepError, StepSpec};
+    use crate::{Param, StepError, StepSpec};
 
     fn spec(filters: &[&str], weighers: &[&str]) -> PipelineSpec {
         let steps = |names: &[&str]| names.iter().map(|name| StepSpec::new(name)).collect();
@@ -134,13 +133,46 @@ mod tests {
     }
 
     #[test]
-    fn weigher_errors_and_unknown_steps_are_left_out() {
-        let loaded = Pipeline::load(&spec(&["filter_foo", "filter_correct_az"], &["kvm_binpack", "vmware_binpack"]));
+    fn weigher_errors_and_unknown_weighers_are_left_out() {
+        let weighers = ["kvm_binpack", "vmware_binpack", "kvm_foo"];
+        let loaded = Pipeline::load(&spec(&["filter_correct_az"], &weighers));
         assert_eq!(loaded.pipeline.unwrap().steps().collect::<Vec<_>>(), ["filter_correct_az"]);
-        assert_eq!(loaded.unknown, ["filter_foo", "vmware_binpack"]);
+        assert_eq!(loaded.unknown, ["vmware_binpack", "kvm_foo"]);
         assert_eq!(loaded.weigher_errors.len(), 1);
         let error = loaded.weigher_errors[0].1.to_string();
         assert_eq!(error, "failed to initialize weigher: at least one resource weight must be specified");
+    }
+
+    #[test]
+    fn a_filter_that_this_version_does_not_have_makes_the_pipeline_unusable() {
+        for (name, text) in [
+            ("filter_has_enough_capacty", "unknown filter"),
+            ("", "unknown filter"),
+            ("vmware_binpack", "this scheduler has no hosts of VMware, so it has no filters and weighers for them"),
+        ] {
+            let loaded = Pipeline::load(&spec(&["filter_correct_az", name], &[]));
+            assert!(loaded.pipeline.is_none() && loaded.unknown.is_empty(), "{name}");
+            assert_eq!(loaded.filter_errors[0].1.to_string(), text, "{name}");
+        }
+    }
+
+    #[test]
+    fn quota_is_never_silently_left_unenforced() {
+        let quota = |params: &[Param]| {
+            let step = StepSpec { params: params.to_vec(), ..StepSpec::new("filter_quota_enforcement") };
+            Pipeline::load(&PipelineSpec { filters: vec![step], ..PipelineSpec::default() })
+        };
+        let enforce = |value| Param { key: "enforce".to_owned(), bool_value: Some(value), ..Param::default() };
+        for params in [&[][..], &[enforce(false)]] {
+            let loaded = quota(params);
+            assert_eq!(loaded.pipeline.unwrap().steps().count(), 0, "it would remove no host");
+            assert_eq!(loaded.unknown, ["filter_quota_enforcement"]);
+        }
+        let loaded = quota(&[enforce(true)]);
+        assert!(loaded.pipeline.is_none());
+        assert_eq!(loaded.filter_errors[0].1, LoadError::Filter(StepError::QuotaNotEnforced));
+        let misspelt = Param { key: "enforced".to_owned(), ..enforce(true) };
+        assert!(quota(&[misspelt]).pipeline.is_none(), "a parameter that is not known may mean to enforce it");
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod traces;
 mod twice;
 mod waiting;
 mod weighers;
+mod wrong_pipelines;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

@@ -103,6 +103,9 @@ impl SlotFacts {
 
     fn resting(&self) -> String {
         match (&self.dry_run.facts.slot.target_host, &self.dry_run.facts.host) {
+            (None, _) if self.dry_run.facts.revoked.is_some() => {
+                "no host: the last one was not valid for it".to_owned()
+            }
             (None, _) => "no host: the hosts of its zone cannot be read".to_owned(),
             (Some(host), HostFact::Missing(..)) => format!("keeps {host} for now, which has no Hypervisor any more"),
             (Some(_), _) if self.is_in_force() => "in force".to_owned(),

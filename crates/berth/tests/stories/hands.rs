@@ -9,9 +9,17 @@ use crate::support::seen::{Seen, in_force_on, slot_ready};
 use crate::support::waiting::so;
 use crate::support::world::World;
 
+/// A slot that has lost a host which was not valid for it is placed again after one second.
+async fn retrying_soon() -> World {
+    let mut world = World::without_operator().await;
+    world.use_keys(&json!({ "committedResourceReservationController": { "requeueIntervalRetry": "1s" } }));
+    world.start().await;
+    world
+}
+
 /// A commitment with one slot on `node1`, which has free capacity for another one, and a manual change to the slot.
 async fn edited(uuid: &str, change: Value) -> (World, Seen) {
-    let world = World::begin().await;
+    let world = retrying_soon().await;
     world.create(&host("node1", 2)).await;
     world.create(&non_rejectable(uuid, 1)).await;
     world.accepted(uuid).await;
@@ -58,7 +66,7 @@ async fn a_target_in_another_zone_is_taken_away() {
 
 #[tokio::test]
 async fn a_target_without_capacity_is_taken_away() {
-    let world = World::begin().await;
+    let world = retrying_soon().await;
     world.create(&host("node2", 1)).await;
     world.create(&non_rejectable("holder-1", 1)).await;
     world.accepted("holder-1").await;

@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
 use crate::support::nova::{ask, hosts_are_known, only_asks, post, through, wants};
-use crate::support::objects::{host, rejectable};
+use crate::support::objects::{host, non_rejectable, rejectable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
@@ -132,10 +132,10 @@ async fn an_object_replaces_the_pipeline_of_its_name_until_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn unknown_steps_and_wrong_weighers_are_reported_and_left_out() {
+async fn unknown_weighers_and_wrong_ones_are_reported_and_left_out() {
     let world = begin().await;
     let mut object = fill_up(OWN);
-    object["spec"]["filters"].as_array_mut().unwrap().push(json!({ "name": "filter_of_tomorrow" }));
+    object["spec"]["filters"].as_array_mut().unwrap().push(json!({ "name": "filter_quota_enforcement" }));
     let wrong = json!([{ "key": "noSuchOption", "boolValue": true }]);
     object["spec"]["weighers"].as_array_mut().unwrap().extend([
         json!({ "name": "weigher_of_tomorrow" }),
@@ -144,7 +144,7 @@ async fn unknown_steps_and_wrong_weighers_are_reported_and_left_out() {
     cannot_be_used(&world, OWN).await;
     world.create_raw::<Pipeline>(object).await.unwrap();
     answers(&world, OWN, ["node1", "node2"]).await;
-    let unknown = "pipeline contains 2 unknown steps: [filter_of_tomorrow weigher_of_tomorrow]";
+    let unknown = "pipeline contains 2 unknown steps: [filter_quota_enforcement weigher_of_tomorrow]";
     let weigher = "1 weighers failed to initialize: map[kvm_prefer_smaller_hosts:failed to initialize weigher: ";
     reported(&world, OWN, [READY, ("False", weigher), ("False", unknown)]).await;
     assert_eq!(columns(&world, OWN).await, ["nova", "filter-weigher", "False", "False", "True"]);
@@ -179,6 +179,28 @@ async fn a_pipeline_that_cannot_be_used_is_reported_and_not_replaced_by_a_guess(
     reported(&world, OWN, [READY, STEPS_READY, STEPS_KNOWN]).await;
     world.delete::<Pipeline>(GENERAL).await;
     answers(&world, GENERAL, ["node2", "node1"]).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_misspelt_filter_changes_nothing_and_a_missing_one_sells_no_host_twice() {
+    let world = begin().await;
+    world.create_raw::<Pipeline>(fill_up(GENERAL)).await.unwrap();
+    reported(&world, GENERAL, [READY, STEPS_READY, STEPS_KNOWN]).await;
+    let misspelt = steps(&["filter_status_conditions", "filter_correct_az", "filter_has_enough_capacty"]);
+    world.edit::<Pipeline>(GENERAL, json!({ "spec": { "filters": misspelt } })).await;
+    let text = "1 filters failed to initialize: map[filter_has_enough_capacty:unknown filter]";
+    reported(&world, GENERAL, [NOT_READY, ("False", text), STEPS_KNOWN]).await;
+    answers(&world, GENERAL, ["node1", "node2"]).await;
+
+    world.edit::<Pipeline>(GENERAL, json!({ "spec": { "filters": [] } })).await;
+    reported(&world, GENERAL, [READY, STEPS_READY, STEPS_KNOWN]).await;
+    world.create(&non_rejectable("greedy-1", 12)).await;
+    let text = format!("pipeline {GENERAL:?} chose host node");
+    world.reported("greedy-1", "Reserving", &text).await;
+    assert_eq!(world.rest().await.hosts_of("greedy-1"), [""; 0]);
+    world.delete::<Pipeline>(GENERAL).await;
+    world.reported("greedy-1", "Reserving", "insufficient capacity: 6/12").await;
     world.end().await;
 }
 

@@ -34,6 +34,7 @@ pub(super) fn facts(target: Option<&str>, status: Option<&str>, ready: Option<Co
         host: HostFact::Exists,
         verdict: HostVerdict::Ok,
         misplaced: None,
+        revoked: None,
         former_is_good: false,
         hosts_are_synced: true,
         hosts_are_complete: true,
@@ -162,6 +163,17 @@ fn a_slot_that_over_books_its_host_is_revoked_before_it_is_in_force() {
     let unsaid =
         ReservationFacts { verdict: HostVerdict::Overbooked { free }, ..facts(Some("h"), Some("h"), Some(False)) };
     assert_eq!(step(&unsaid), CONFIRM, "the slot was ready before");
+}
+
+#[test]
+fn a_slot_that_was_revoked_by_a_verdict_waits_for_its_retry_delay() {
+    let revoked =
+        |seconds| ReservationFacts { revoked: Some(Duration::from_secs(seconds)), ..facts(None, None, Some(False)) };
+    for (seconds, left) in [(0, 60), (45, 15)] {
+        let waits = ReservationStep::Nothing.requeue_after(Duration::from_secs(left));
+        assert_eq!(plan(&revoked(seconds), DELAYS), waits);
+    }
+    assert_eq!(step(&revoked(60)), ReservationStep::Place);
 }
 
 #[test]

@@ -23,6 +23,9 @@ pub const UUID: &str = "uuid-1";
 /// How long a host must be absent before it counts as gone.
 pub const GRACE: Duration = Duration::from_secs(900);
 
+/// How long a slot without a host waits for its next try.
+pub const RETRY: Duration = Duration::from_secs(60);
+
 /// How long a VM may take to appear.
 pub const ALLOCATION_GRACE: Duration = Duration::from_secs(1200);
 
@@ -175,7 +178,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         settings: Settings {
             delays: Delays {
                 active: Duration::from_secs(300),
-                retry: Duration::from_secs(60),
+                retry: RETRY,
                 grace: GRACE,
                 allocation: ALLOCATION_GRACE,
             },

@@ -86,8 +86,8 @@ fn filter_errors_make_the_pipeline_unusable() {
         says(&object),
         [
             "Ready False PipelineInitFailed: one or more filters failed to initialize",
-            "AllStepsReady False PipelineInitFailed: 1 filters failed to initialize: map[filter_external_customer:failed \
-             to initialize filter: don't configure this step without domainNamePrefixes]",
+            "AllStepsReady False PipelineInitFailed: 2 filters failed to initialize: map[filter_external_customer:failed \
+             to initialize filter: don't configure this step without domainNamePrefixes filter_foo:unknown filter]",
         ],
         "AllStepsIndexed is unchanged"
     );
@@ -97,10 +97,10 @@ fn filter_errors_make_the_pipeline_unusable() {
 }
 
 #[test]
-fn weigher_errors_and_unknown_steps_are_left_out_and_reported() {
+fn weigher_errors_and_unknown_weighers_are_left_out_and_reported() {
     let object = pipeline(
         "p",
-        &json!({ "filters": steps(&["filter_foo"]), "weighers": steps(&["kvm_binpack", "kvm_prefer_smaller_hosts", "bar"]) }),
+        &json!({ "filters": steps(&["filter_quota_enforcement"]), "weighers": steps(&["kvm_binpack", "kvm_prefer_smaller_hosts", "bar"]) }),
     );
     let (loaded, found) = check_pipeline(PipelineObject::Readable(&object)).unwrap();
     assert!(loaded.is_some() && found.is_usable());
@@ -113,14 +113,15 @@ fn weigher_errors_and_unknown_steps_are_left_out_and_reported() {
                 "AllStepsReady False SomeStepsNotReady: 2 weighers failed to initialize: map[kvm_binpack:{error} \
                  kvm_prefer_smaller_hosts:{error}]. "
             ),
-            "AllStepsIndexed False PipelineContainsUnknownSteps: pipeline contains 2 unknown steps: [filter_foo bar]"
+            "AllStepsIndexed False PipelineContainsUnknownSteps: pipeline contains 2 unknown steps: \
+             [filter_quota_enforcement bar]"
                 .to_owned(),
         ]
     );
 }
 
 #[test]
-fn vmware_only_steps_and_detectors_are_unknown_steps() {
+fn vmware_only_weighers_and_detectors_are_unknown_steps() {
     let object = pipeline(
         "p",
         &json!({ "weighers": steps(&["vmware_binpack"]), "detectors": steps(&["avoid_high_steal_pct"]) }),
@@ -152,7 +153,7 @@ fn judging_keeps_no_state() {
 
 #[test]
 fn a_status_that_reports_nothing_new_is_the_same_status() {
-    let object = pipeline("p", &json!({ "filters": steps(&["filter_foo"]) }));
+    let object = pipeline("p", &json!({ "weighers": steps(&["foo"]) }));
     let first = status(&PipelineStatus::default(), &report(&object), Some(3), at(0));
     assert_eq!(status(&first, &report(&object), Some(3), at(60)), first);
     let later = status(&first, &report(&object), Some(4), at(60));
@@ -187,13 +188,13 @@ fn the_three_modes() {
     let steps_of = |used: &InUse| used.pipelines.get(GENERAL_PURPOSE).unwrap().steps().count();
     let shipped: Vec<_> = Pipelines::shipped().names().map(str::to_owned).collect();
 
-    let built_in = in_use(Mode::BuiltIn, seen());
+    let built_in = in_use(Mode::BuiltIn, seen(), &Pipelines::default());
     assert!(names(&built_in) == shipped && steps_of(&built_in) > 10);
-    let crd = in_use(Mode::Crd, seen());
+    let crd = in_use(Mode::Crd, seen(), &Pipelines::default());
     assert_eq!((names(&crd), steps_of(&crd)), (vec![GENERAL_PURPOSE.to_owned(), "mine".to_owned()], 1));
-    let both = in_use(Mode::BuiltInAndCrd, seen());
+    let both = in_use(Mode::BuiltInAndCrd, seen(), &Pipelines::default());
     assert_eq!((names(&both).len(), steps_of(&both)), (shipped.len() + 1, 1));
-    assert!(in_use(Mode::Crd, []).usable.is_empty());
+    assert!(in_use(Mode::Crd, [], &Pipelines::default()).usable.is_empty());
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn a_broken_object_does_not_fall_back_to_the_compiled_in_pipeline() {
     let object = pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_external_customer"]) }));
     let unreadable = invalid(GENERAL_PURPOSE, &json!({ "filters": 7 }));
     for seen in [PipelineObject::Readable(&object), PipelineObject::Invalid(&unreadable)] {
-        let used = in_use(Mode::BuiltInAndCrd, [seen]);
+        let used = in_use(Mode::BuiltInAndCrd, [seen], &Pipelines::default());
         let error = used.pipelines.get(GENERAL_PURPOSE).unwrap_err().to_string();
         assert_eq!(error, format!("pipeline not found or not ready: \"{GENERAL_PURPOSE}\""));
         assert!(!used.usable[GENERAL_PURPOSE]);
@@ -223,9 +224,9 @@ fn an_object_of_another_domain_or_type_is_not_loaded_and_replaces_nothing() {
     for other in [json!({ "schedulingDomain": "cinder" }), json!({ "type": "detector" })] {
         let object = pipeline(GENERAL_PURPOSE, &other);
         assert!(check_pipeline(PipelineObject::Readable(&object)).is_none());
-        let used = in_use(Mode::BuiltInAndCrd, [PipelineObject::Readable(&object)]);
+        let used = in_use(Mode::BuiltInAndCrd, [PipelineObject::Readable(&object)], &Pipelines::default());
         assert!(used.pipelines.get(GENERAL_PURPOSE).unwrap().steps().count() > 10, "the compiled-in pipeline");
-        assert!(in_use(Mode::Crd, [PipelineObject::Readable(&object)]).usable.is_empty());
+        assert!(in_use(Mode::Crd, [PipelineObject::Readable(&object)], &Pipelines::default()).usable.is_empty());
         assert!(check_pipeline(PipelineObject::Invalid(&invalid("p", &other))).is_none());
     }
 }
@@ -265,25 +266,55 @@ fn a_change_takes_effect_at_once_and_is_shown() {
     let mut broken = pipeline("mine", &json!({ "filters": steps(&["filter_external_customer"]) }));
     broken.metadata.resource_version = Some("2".to_owned());
     testing::applied(&store, &home, broken.clone());
-    assert!(!answers(&scheduler, "mine") && state("mine", "unknown") && !state("mine", "ready"));
-    assert_eq!(loader.problem().unwrap(), "these pipelines cannot be used, their conditions say why: mine");
+    assert!(answers(&scheduler, "mine"), "as it was before");
+    assert!(state("mine", "unknown") && !state("mine", "ready"));
+    assert_eq!(
+        loader.problem().unwrap(),
+        "these pipelines cannot be used as they are now, their conditions say why: mine"
+    );
     testing::deleted(&store, &home, broken);
     assert!(!answers(&scheduler, "mine") && !metrics.render().contains("mine") && loader.problem().is_none());
 }
 
 #[test]
-fn what_an_object_was_before_it_became_unreadable_is_not_used() {
+fn what_an_object_was_before_it_became_unreadable_stays_in_use_while_it_is_ours() {
     for (says, ours) in [(json!({ "filters": 7 }), true), (json!({ "filters": 7, "type": "detector" }), false)] {
         let (store, scheduler, loader) = loader(Mode::BuiltInAndCrd, vec![pipeline("mine", &short())]);
         assert!(answers(&scheduler, "mine"));
         let mut newer = raw("mine", &says);
         newer["metadata"]["resourceVersion"] = json!("2");
         testing::applied_raw(&store, &ClusterName::home(), newer).unwrap();
-        assert_eq!((answers(&scheduler, "mine"), loader.problem().is_some()), (false, ours));
+        assert_eq!((answers(&scheduler, "mine"), loader.problem().is_some()), (ours, ours));
     }
 }
 
 #[test]
+/// How many steps a pipeline has that is in use.
+fn steps_in_use(used: &InUse, name: &str) -> Option<usize> {
+    used.pipelines.get(name).ok().map(|pipeline| pipeline.steps().count())
+}
+
+#[test]
+fn a_version_that_cannot_be_used_leaves_the_previous_one_in_use() {
+    let good = pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_correct_az", "filter_capabilities"]) }));
+    let unknown = pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_corect_az"]) }));
+    let wrong = pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_external_customer"]) }));
+    let unreadable = invalid(GENERAL_PURPOSE, &json!({ "filters": 7 }));
+    let versions = [&unknown, &wrong].map(PipelineObject::Readable);
+    let mut used = in_use(Mode::BuiltInAndCrd, [PipelineObject::Readable(&good)], &Pipelines::default());
+    for version in versions.into_iter().chain([PipelineObject::Invalid(&unreadable)]) {
+        used = in_use(Mode::BuiltInAndCrd, [version], &used.of_objects);
+        assert_eq!((steps_in_use(&used, GENERAL_PURPOSE), used.usable[GENERAL_PURPOSE]), (Some(2), false));
+    }
+    let other = pipeline(GENERAL_PURPOSE, &json!({ "type": "detector" }));
+    for objects in [vec![], vec![PipelineObject::Readable(&other)]] {
+        let gone = in_use(Mode::BuiltInAndCrd, objects, &used.of_objects);
+        assert!(steps_in_use(&gone, GENERAL_PURPOSE) > Some(10), "the compiled-in pipeline");
+        let again = in_use(Mode::BuiltInAndCrd, [PipelineObject::Readable(&unknown)], &gone.of_objects);
+        assert_eq!(steps_in_use(&again, GENERAL_PURPOSE), None, "the compiled-in pipeline is no version of the object");
+    }
+}
+
 fn objects_of_other_clusters_do_not_count() {
     let (store, scheduler, _loader) = loader(Mode::BuiltInAndCrd, Vec::new());
     testing::applied(&store, &"az-a".into(), pipeline("mine", &short()));

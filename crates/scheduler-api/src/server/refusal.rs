@@ -138,6 +138,7 @@ fn scheduler_status(error: &SchedulerError) -> StatusCode {
         SchedulerError::InDoubt { .. }
         | SchedulerError::Promised { .. }
         | SchedulerError::DomainName { .. }
-        | SchedulerError::External(_) => StatusCode::SERVICE_UNAVAILABLE,
+        | SchedulerError::External(_)
+        | SchedulerError::Unfit { .. } => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

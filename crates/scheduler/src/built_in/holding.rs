@@ -1,12 +1,13 @@
 //! Holds hosts that an external scheduler has chosen: the view keeps them like its own decisions until the objects show
-//! them. The filters do not check them, because the external scheduler has decided.
+//! them. Only their zone and their free capacity are checked; all else the external scheduler has decided.
 
 use berth_capacity_view::{Assumed, HostState};
 use berth_core::{HostName, SlotKey, VmId};
 
 use super::BuiltIn;
 use super::inner::Inner;
-use crate::{SchedulerError, SlotRequest};
+use super::placing::check_host;
+use crate::{Chooser, Request, SchedulerError, SlotRequest};
 
 impl BuiltIn {
     /// All hosts, whatever their state, in the order of their names.
@@ -23,8 +24,8 @@ impl BuiltIn {
         self.lock().slot_held(slot)
     }
 
-    /// Lets a slot hold this host, however full it is; false when the host is unknown. An entry in doubt stays, and
-    /// one for another host or a smaller size is an error.
+    /// Lets a slot hold this host; false when the host is unknown, and an error when it is in another zone or has no
+    /// capacity for the slot. An entry in doubt stays, and one for another host or a smaller size is an error.
     pub fn hold(&self, slot: &SlotRequest, host: &HostName) -> Result<bool, SchedulerError> {
         self.decide(None, |inner| inner.hold_slot(slot, host))
     }
@@ -51,6 +52,10 @@ impl Inner {
             let same = entry.host == *host && slot.size.fits(entry.size);
             return if same { Ok(true) } else { Err(doubt_error(&slot.key, &entry.host)) };
         }
+        let mut overlay = self.fleet.view.overlay();
+        overlay.forget(&slot.key);
+        overlay.release(&slot.key);
+        check_host(&overlay, &Request::for_slot(slot), host, || Ok(Chooser::External))?;
         let entry = Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, doubt: false };
         let mut freed = self.fleet.view.assume(entry);
         freed.extend(self.fleet.view.unclaim(&VmId::new(slot.key.name.as_str())));

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use berth_capacity_view::{Assumed, Claim, DecisionEntries, HostState, Overlay};
+use berth_capacity_view::{Assumed, Claim, DecisionEntries, HostState, Overlay, Question};
 use berth_core::reservation::Reservation;
 use berth_core::{HostName, VmId};
 
 use super::inner::Inner;
 use crate::engine::Scope;
-use crate::{CommitmentRequest, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest};
+use crate::{
+    Chooser, CommitmentRequest, HostProblem, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest,
+};
 
 /// The result of a search for a host.
 enum Found {
@@ -212,14 +214,14 @@ impl Inner {
         prefer: Option<&HostName>,
     ) -> Result<Result<HostName, Shortage>, SchedulerError> {
         for id in kept.into_iter().chain(prefer).filter_map(|host| self.fleet.view.id(host)) {
-            if let Ok(host) = self.best(overlay, request, Scope::Only(&[id]))? {
+            if let Ok(Ok(host)) = self.best(overlay, request, Scope::Only(&[id])) {
                 return Ok(Ok(host));
             }
         }
         self.best(overlay, request, Scope::Request)
     }
 
-    /// The best host, or the shortage; a failing filter is an error here.
+    /// The best host, or the shortage; a failing filter is an error here, and so is a host that the slot cannot have.
     pub(super) fn best(
         &self,
         overlay: &Overlay<'_>,
@@ -227,10 +229,12 @@ impl Inner {
         scope: Scope<'_>,
     ) -> Result<Result<HostName, Shortage>, SchedulerError> {
         let decision = self.run(overlay, request, scope)?;
-        match decision.failed {
-            Some(error) => Err(error),
-            None => Ok(decision.hosts.into_iter().next().ok_or(decision.removed)),
+        if let Some(error) = decision.failed {
+            return Err(error);
         }
+        let Some(host) = decision.hosts.into_iter().next() else { return Ok(Err(decision.removed)) };
+        let by = || Ok(Chooser::Pipeline(request.pipeline_name()?.to_owned()));
+        check_host(overlay, request, &host, by).map(|()| Ok(host))
     }
 
     /// The write that an entry in doubt belongs to may have happened, so it can only be repeated.
@@ -272,6 +276,33 @@ impl Inner {
         let view = &self.fleet.view;
         let host = view.id(&pin.host).and_then(|id| view.state(id)).map(HostState::host);
         host.is_some_and(|host| host.invalid_amount.is_none() && (pin.zone.is_empty() || pin.zone == host.zone))
+    }
+}
+
+/// Checks that a host is in the zone of a slot and has free capacity for it, whatever chose it.
+pub(super) fn check_host(
+    overlay: &Overlay<'_>,
+    request: &Request,
+    host: &HostName,
+    by: impl FnOnce() -> Result<Chooser, SchedulerError>,
+) -> Result<(), SchedulerError> {
+    let Some(problem) = host_problem(overlay, request, host) else { return Ok(()) };
+    Err(SchedulerError::Unfit { by: by()?, host: host.clone(), problem })
+}
+
+fn host_problem(overlay: &Overlay<'_>, request: &Request, host: &HostName) -> Option<HostProblem> {
+    let known = overlay.view().id(host).and_then(|id| Some((id, overlay.state(id)?.host())));
+    let Some((id, known)) = known else { return Some(HostProblem::UnknownCapacity) };
+    if !request.zone.is_empty() && request.zone != known.zone {
+        return Some(HostProblem::Zone { found: known.zone.clone(), wanted: request.zone.clone() });
+    }
+    // What the capacity filter asks without parameters.
+    let question = Question { count_ungrouped: true, vm: Some(&request.instance), ..Question::default() };
+    let needed = request.need();
+    match overlay.free_capacities(&question).at(id) {
+        Some(free) if needed.fits(free) => None,
+        Some(free) => Some(HostProblem::Capacity { free, needed }),
+        None => Some(HostProblem::UnknownCapacity),
     }
 }
 

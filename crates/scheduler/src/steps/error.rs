@@ -7,6 +7,11 @@ use thiserror::Error;
 pub enum LoadError {
     #[error("duplicate step {0:?}")]
     Duplicate(String),
+    /// Without it the pipeline would keep hosts that its author wants to remove.
+    #[error("unknown filter")]
+    UnknownFilter,
+    #[error("this scheduler has no hosts of VMware, so it has no filters and weighers for them")]
+    VmwareFilter,
     #[error("failed to initialize filter: {0}")]
     Filter(StepError),
     #[error("failed to initialize weigher: {0}")]
@@ -47,6 +52,8 @@ pub enum StepError {
     PenaltyWithoutWeight,
     #[error("sameSpecPenalty must be less than totalCountWeight")]
     PenaltyTooLarge,
+    #[error("this version cannot enforce quota; without enforce it is left out")]
+    QuotaNotEnforced,
     /// The flavor of the request has no CPUs.
     #[error("flavor has 0 vcpus")]
     NoVcpus,

@@ -13,20 +13,23 @@ fn all_hosts_are_named_in_order() {
 }
 
 #[test]
-fn a_host_that_another_client_chose_is_held_however_full() {
+fn a_host_that_another_client_chose_is_held_if_it_is_in_the_zone_and_has_the_capacity() {
     let scheduler = small_cloud();
     let (first, second) = (wanted("c1", 1, 0, gib(6, 48)), wanted("c2", 2, 0, gib(6, 48)));
-    for slot in [&first, &second] {
-        assert_eq!(scheduler.hold(slot, &"a".into()), Ok(true));
-        assert_eq!(scheduler.is_held(slot), Ok(Some("a".into())));
-    }
-    assert_eq!(scheduler.free_capacity(&"a".into()), Some(gib(-4, -32)));
-    for slot in [&first, &second] {
-        assert!(scheduler.reservation_changed(&slot.key, Some(placed(slot, "a"))).is_empty());
-        assert!(scheduler.applied(&[slot.key.clone()]).is_empty());
-        assert_eq!(scheduler.verdict(&slot.key), HostVerdict::Ok);
-    }
-    assert_eq!(scheduler.assumed(), 0);
+    assert_eq!(scheduler.hold(&first, &"a".into()), Ok(true));
+    assert_eq!(scheduler.hold(&first, &"a".into()), Ok(true), "it is not in its own way");
+    assert_eq!(scheduler.is_held(&first), Ok(Some("a".into())));
+    let refused = |slot: &SlotRequest| scheduler.hold(slot, &"a".into()).unwrap_err().to_string();
+    let full = "the external scheduler chose host a, which has 16Gi memory, 2 cores free, and the slot needs 48Gi \
+                memory, 6 cores";
+    assert_eq!(refused(&second), full);
+    let elsewhere = SlotRequest { zone: "other".into(), ..wanted("c3", 3, 0, gib(1, 8)) };
+    let zone = "the external scheduler chose host a, which is in zone \"az\" and not in zone \"other\"";
+    assert_eq!(refused(&elsewhere), zone);
+    assert_eq!(scheduler.assumed(), 1);
+    assert!(scheduler.reservation_changed(&first.key, Some(placed(&first, "a"))).is_empty());
+    assert!(scheduler.applied(&[first.key.clone()]).is_empty());
+    assert_eq!((scheduler.verdict(&first.key), scheduler.assumed()), (HostVerdict::Ok, 0));
 }
 
 #[test]
@@ -68,8 +71,8 @@ fn an_entry_in_doubt_can_only_be_repeated() {
 
 #[test]
 fn capacity_that_holding_frees_goes_to_the_waiting_list() {
-    let scheduler = built_in(&[host("a", gib(2, 16)), host("b", gib(1, 8))]);
-    let (mover, waiter) = (wanted("c1", 1, 0, gib(2, 16)), wanted("c2", 2, 0, gib(2, 16)));
+    let scheduler = built_in(&[host("a", gib(4, 32)), host("b", gib(2, 16))]);
+    let (mover, waiter) = (wanted("c1", 1, 0, gib(2, 16)), wanted("c2", 2, 0, gib(4, 32)));
     assert_eq!(scheduler.hold(&mover, &"a".into()), Ok(true));
     assert!(matches!(now(scheduler.place(&waiter)), Ok(Placed::Nowhere(_))));
     assert_eq!(scheduler.hold(&mover, &"b".into()), Ok(true));

@@ -87,14 +87,12 @@ async fn a_host_is_held_until_the_object_shows_it_and_the_slot_is_no_intruder() 
     let stub = Stub::start([chooses("a")]).await;
     let view = view(&["a"]);
     let scheduler = external(&stub, view.clone());
-    // The external scheduler may know better: the host is too small for the slot in our view.
-    let large = SlotRequest { size: gib(100, 1000), ..slot() };
-    assert_eq!(scheduler.place(&large).await, Ok(Placed::Host("a".into())));
-    assert_eq!(scheduler.place(&large).await, Ok(Placed::Host("a".into())));
+    assert_eq!(scheduler.place(&slot()).await, Ok(Placed::Host("a".into())));
+    assert_eq!(scheduler.place(&slot()).await, Ok(Placed::Host("a".into())));
     assert_eq!((stub.asked().len(), view.assumed()), (1, 1));
-    view.reservation_changed(&large.key, Some(placed(&large, "a")));
-    scheduler.applied(std::slice::from_ref(&large.key));
-    assert_eq!((scheduler.verdict(&large.key), view.assumed()), (HostVerdict::Ok, 0));
+    view.reservation_changed(&slot().key, Some(placed(&slot(), "a")));
+    scheduler.applied(std::slice::from_ref(&slot().key));
+    assert_eq!((scheduler.verdict(&slot().key), view.assumed()), (HostVerdict::Ok, 0));
 }
 
 #[tokio::test]
@@ -126,6 +124,23 @@ async fn a_host_that_is_not_known_here_is_an_error() {
          check that it serves the same clusters and sees the same hosts"
     );
     assert_eq!(view.assumed(), 0);
+}
+
+#[tokio::test]
+async fn a_host_of_another_zone_or_without_capacity_is_no_answer() {
+    let stub = Stub::start([chooses("a")]).await;
+    let view = view(&["a"]);
+    let scheduler = external(&stub, view.clone());
+    let large = SlotRequest { size: gib(100, 1000), ..slot() };
+    let elsewhere = SlotRequest { zone: "az-east-1".into(), ..slot() };
+    for (slot, text) in [
+        (large, "which has 128Gi memory, 16 cores free, and the slot needs 1000Gi memory, 100 cores"),
+        (elsewhere, "which is in zone \"az-west-2\" and not in zone \"az-east-1\""),
+    ] {
+        let error = scheduler.place(&slot).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("the external scheduler chose host a, {text}"));
+        assert_eq!(view.assumed(), 0);
+    }
 }
 
 #[tokio::test]
