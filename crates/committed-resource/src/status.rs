@@ -11,7 +11,6 @@ use berth_core::summary::Summary;
 use berth_crds::conditions::commitment::{Message, Reason};
 use berth_crds::conditions::{self, Status};
 use berth_crds::{CommitmentState, CommittedResource, CommittedResourceStatus, Condition, facts};
-use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
 use crate::facts::{CommitmentFacts, Holding};
@@ -194,14 +193,9 @@ fn shortage(after: &CommitmentFacts, decided: &CommitmentDecision) -> Option<Str
     let shortage = decided.shortage.as_ref().or(after.shortage.as_ref())?;
     let zone = &after.spec.zone;
     let nothing_there = format!("; no host is in zone {zone}, correct spec.availabilityZone or label hosts with it");
-    let hint = if nothing_in_zone(shortage) { nothing_there.as_str() } else { "" };
+    let hint = if shortage.hosts == 0 || shortage.zone_is_empty { nothing_there.as_str() } else { "" };
     let unreadable = after.host_unreadable().map(|host| format!("; {host}")).unwrap_or_default();
     Some(format!("{shortage}{hint}{unreadable}"))
-}
-
-fn nothing_in_zone(shortage: &Shortage) -> bool {
-    shortage.hosts == 0
-        || shortage.removed.iter().any(|(filter, count)| filter.step == "filter_correct_az" && *count == shortage.hosts)
 }
 
 impl CommitmentReady {

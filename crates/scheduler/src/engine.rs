@@ -93,7 +93,8 @@ pub(crate) fn rank<'r>(
     }
     let (mut field, inputs) = CandidateHosts::start(pipeline.ignore_preselection, run, scope);
     tracer.start(&field, &inputs);
-    let mut removed = Shortage { hosts: field.len(), ..Shortage::default() };
+    let zone_is_empty = run.fleet.zone_is_empty(&run.request.zone);
+    let mut removed = Shortage { hosts: field.len(), zone_is_empty, ..Shortage::default() };
     let failed = filter(pipeline, run, &mut field, &mut removed, tracer);
     remove_unoffered(run, &mut field, &mut removed, tracer);
     let hosts = FeasibleHosts::new(run.fleet, field);

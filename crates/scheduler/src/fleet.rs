@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use berth_capacity_view::{HostChange, HostId, HostState, View};
 use berth_core::host::Host;
-use berth_core::{ClusterName, HostName};
+use berth_core::{ClusterName, HostName, Zone};
 
 use crate::columns::Columns;
 
@@ -49,6 +49,12 @@ impl Fleet {
             self.columns.withheld.set(*id, withhold);
         }
         if withhold { Vec::new() } else { ids }
+    }
+
+    /// No host is in this zone; an unspecified zone has all hosts.
+    pub(crate) fn zone_is_empty(&self, zone: &Zone) -> bool {
+        let mut labelled = self.columns.zones.get(zone.as_str()).iter();
+        !zone.is_empty() && !labelled.any(|id| self.view.present().has(id))
     }
 
     pub(crate) fn columns(&self) -> &Columns {

@@ -38,6 +38,8 @@ impl fmt::Display for FilterName {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
     pub hosts: usize,
+    /// No host is in the wanted zone, whichever filter removed the hosts.
+    pub zone_is_empty: bool,
     /// How many hosts each filter removed, in the order of the pipeline; filters that removed nothing are left out.
     pub removed: Vec<(FilterName, usize)>,
     /// The first hosts, by name, whose capacity is invalid, with the field and its value; at most two.
@@ -76,10 +78,10 @@ mod tests {
 
     #[test]
     fn counts_in_a_line() {
-        let shortage = Shortage { hosts: 24, removed: vec![(ZONE, 16), (CAPACITY, 8)], unreadable: vec![] };
+        let shortage = Shortage { hosts: 24, removed: vec![(ZONE, 16), (CAPACITY, 8)], ..Shortage::default() };
         assert_eq!(shortage.to_string(), "24 hosts; zone 16, capacity 8");
         assert_eq!(Shortage::default().to_string(), "0 hosts");
-        let one = Shortage { hosts: 1, removed: vec![(ZONE, 1)], unreadable: vec![] };
+        let one = Shortage { hosts: 1, removed: vec![(ZONE, 1)], ..Shortage::default() };
         assert_eq!(one.to_string(), "1 host; zone 1");
     }
 
@@ -90,6 +92,7 @@ mod tests {
             hosts: 24,
             removed: vec![(ZONE, 16), (CAPACITY, 7), (FilterName::UNREADABLE, 1)],
             unreadable: vec![("node-7".into(), text.clone())],
+            ..Shortage::default()
         };
         assert_eq!(
             shortage.to_string(),

@@ -95,7 +95,7 @@ pub(crate) fn shortage() -> Shortage {
     Shortage {
         hosts: 24,
         removed: vec![(filter("filter_correct_az", "zone"), 16), (filter("filter_has_enough_capacity", "capacity"), 8)],
-        unreadable: vec![],
+        ..Shortage::default()
     }
 }
 

@@ -23,7 +23,7 @@ fn names(names: &[&str]) -> Vec<HostName> {
 
 /// An answer of a run over this many hosts.
 fn answer(hosts: &[&str], all: usize, removed: &[(FilterName, usize)]) -> Answer {
-    let removed = Shortage { hosts: all, removed: removed.to_vec(), unreadable: Vec::new() };
+    let removed = Shortage { hosts: all, removed: removed.to_vec(), ..Shortage::default() };
     let decision = Decision { hosts: names(hosts), removed, ..Decision::default() };
     Answer { hosts: names(hosts), decision, ..Answer::default() }
 }

@@ -188,3 +188,22 @@ fn withdrawing_leaves_what_an_apply_holds() {
     assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h".into())));
     assert_eq!((scheduler.withdraw(&slot.key), scheduler.assumed()), (vec![], 1));
 }
+
+#[test]
+fn a_zone_without_a_host_is_reported_whichever_filter_removes_the_others() {
+    let broken = Host { conditions: [("Ready".to_owned(), ConditionStatus::False)].into(), ..host("i", size()) };
+    let scheduler = built_in(&[host("h", size()), broken]);
+    let shortage = |zone: &str| {
+        let slot = SlotRequest { zone: zone.into(), ..wanted("a", 1, 0, gib(8, 64)) };
+        match now(scheduler.place(&slot)) {
+            Ok(Placed::Nowhere(shortage)) => (shortage.zone_is_empty, shortage.to_string()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(shortage("other"), (true, "2 hosts; status 1, zone 1".to_owned()));
+    assert_eq!(shortage("az"), (false, "2 hosts; status 1, capacity 1".to_owned()));
+    for name in ["h", "i"] {
+        let _ = scheduler.host_changed(&name.into(), None);
+    }
+    assert_eq!(shortage("az"), (true, "0 hosts".to_owned()), "its hosts are gone");
+}

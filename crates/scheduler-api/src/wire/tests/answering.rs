@@ -8,7 +8,7 @@ use crate::wire::{decode_answer, encode_answer};
 const ZONE: FilterName = FilterName { step: "filter_correct_az", short: "zone" };
 
 fn answer() -> Answer {
-    let removed = Shortage { hosts: 2, removed: vec![(ZONE, 1)], unreadable: Vec::new() };
+    let removed = Shortage { hosts: 2, removed: vec![(ZONE, 1)], ..Shortage::default() };
     Answer { hosts: vec!["b".into()], decision: Decision { removed, ..Decision::default() }, ..Answer::default() }
 }
 
