@@ -59,6 +59,8 @@ pub struct CommitmentFacts {
     pub disruption_limited: Option<Condition>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
+    /// Why no host can be chosen for the first of its slots, as that slot says.
+    pub undecided: Option<String>,
     /// How many cores its group has in its zone, for a commitment of cores.
     pub capacity: Capacity,
 }

@@ -9,6 +9,7 @@ use berth_cluster::{
 };
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
+use berth_core::host::ConditionStatus;
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, HostName, Resources, SlotKey, SlotName, Zone, planner};
 use berth_crds::conditions::{self, safety};
@@ -57,6 +58,7 @@ impl<S: Scheduler> Reader<'_, S> {
             served_instead: served_instead(self.commitments, self.routes, key, object),
             free_capacity: self.free_capacity(&holdings, object, groups.as_deref().ok()),
             shortage: self.shortage(&holdings, site.as_ref().ok()),
+            undecided: self.undecided(&holdings, site.as_ref().ok()),
             capacity: self.capacity(&spec, &key.cluster),
             holdings,
             disruption_limited,
@@ -132,6 +134,16 @@ impl<S: Scheduler> Reader<'_, S> {
         let cluster = &site?.cluster;
         let waiting = holdings.get(cluster)?.slots.iter().find(|slot| slot.waiting)?;
         self.scheduler.waiting(&SlotKey::new(cluster.clone(), waiting.name.clone()))
+    }
+
+    /// What the first slot says for which nobody can choose a host at the moment.
+    fn undecided(&self, holdings: &BTreeMap<ClusterName, Holding>, site: Option<&Site>) -> Option<String> {
+        let cluster = &site?.cluster;
+        let undecided = |slot: &&Slot| matches!(&slot.ready, Some((ConditionStatus::Unknown, _)));
+        let mut bare = holdings.get(cluster)?.slots.iter().filter(|slot| slot.target_host.is_none() && !slot.waiting);
+        let slot = bare.find(undecided)?;
+        let object = self.reservations.get(&ObjectKey::new(cluster.clone(), slot.name.as_str()))?;
+        Some(conditions::ready(&object.status.as_ref()?.conditions)?.message.clone())
     }
 
     /// Where the slots and the hosts of a zone are.

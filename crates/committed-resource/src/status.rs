@@ -171,7 +171,8 @@ fn reserve(after: &CommitmentFacts, decided: &CommitmentDecision) -> CommitmentR
     if standings.len() >= total && standings.iter().all(|standing| *standing == GenerationVerdict::Ready) {
         return CommitmentReady::accepted();
     }
-    CommitmentReady::waiting()
+    let undecided = after.undecided.as_deref();
+    undecided.map_or_else(CommitmentReady::waiting, |why| CommitmentReady::no(Reason::Reserving, why))
 }
 
 /// A decision for other commitments that may still fail does not reject a commitment.

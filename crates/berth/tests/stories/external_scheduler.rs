@@ -30,6 +30,9 @@ async fn begin(manner: Manner) -> (World, SchedulerStub) {
     (world, stub)
 }
 
+/// How the condition of a slot begins when the scheduler has not answered.
+const UNDECIDED: &str = "the scheduler cannot decide at the moment";
+
 /// Waits until all slots of a commitment have this condition, and the commitment is not accepted.
 async fn slots_say(world: &World, uuid: &str, reason: &str, message: &str) {
     world
@@ -133,9 +136,13 @@ async fn whatever_an_external_scheduler_answers_slots_wait_say_why_and_are_place
     ] {
         stub.becomes(manner);
         slots_say(&world, "badly-1", reason, text).await;
-        let seen = world.now().await;
-        let reported = seen.commitment("badly-1").and_then(ready);
-        assert_eq!(reported.map(|reported| reported.reason.as_str()), Some("Reserving"), "{seen}");
+        world.reported("badly-1", "Reserving", if reason == unavailable { UNDECIDED } else { "" }).await;
+        let said = |seen: &Seen| {
+            let message =
+                seen.commitment("badly-1").and_then(ready).map_or("", |reported| &reported.message).to_owned();
+            so(message.contains(text), || format!("the commitment says {message:?}"))
+        };
+        world.until("the commitment names the cause as its slots do", said).await;
     }
     let (status, text) = world.operator().probe("/readyz").await.unwrap();
     assert_eq!(status, 200, "{text}");

@@ -73,6 +73,19 @@ fn slots_on_their_way_are_waited_for_with_a_requeue() {
 }
 
 #[test]
+fn the_cause_is_named_that_keeps_a_slot_from_being_placed() {
+    let text = "the scheduler cannot decide at the moment: external scheduler returned status 500: boom";
+    let mut without_host = slot(0, 60, 15, None);
+    without_host.ready = Some((ConditionStatus::Unknown, "SchedulerUnavailable".to_owned()));
+    let mut after = CommitmentFacts { undecided: Some(text.to_owned()), ..facts("60Gi", vec![without_host]) };
+    let decided = decided(&mut after, &FreeSlots::of(0));
+    let report = reported(&after, &decided);
+    assert_eq!(condition_of(&report), (false, Reason::Reserving, text.to_owned()));
+    after.undecided = None;
+    assert_eq!(condition_of(&reported(&after, &decided)).2, "waiting for reservation placement", "it recovered");
+}
+
+#[test]
 fn own_creates_that_are_not_visible_yet_are_waited_for() {
     let mut before = facts("120Gi", vec![slot(0, 60, 15, Some("h"))]);
     let decided = decided(&mut before, &FreeSlots::of(1));
@@ -120,11 +133,9 @@ fn a_zone_without_hosts_reports_what_to_change() {
     let mut decided = decided(&mut before, &FreeSlots::of(0));
     decided.shortage.as_mut().unwrap().zone_is_empty = true;
     let (_, _, text) = condition_of(&reported(&before, &decided));
-    assert!(
-        text.ends_with(
-            "24 hosts; zone 24; no host is in zone az-a, correct spec.availabilityZone or label hosts with it"
-        )
-    );
+    let expected = "24 hosts; zone 16, capacity 8; no host is in zone az-a, correct spec.availabilityZone or label hosts \
+                    with it";
+    assert!(text.ends_with(expected), "{text}");
 }
 
 #[test]
