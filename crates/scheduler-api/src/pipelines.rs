@@ -16,7 +16,7 @@ mod reconcile;
 mod tests;
 
 pub use check::{PipelineObject, PipelineReport, check_pipeline};
-pub use conditions::status;
+pub use conditions::{status, status_of_foreign};
 pub use convert::convert;
 pub use in_use::{InUse, in_use};
 pub use loader::PipelineLoader;

@@ -95,6 +95,7 @@ async fn conditions_follow_the_object_and_are_written_once() {
     assert!(process.knows("mine"), "its previous version");
 
     process.scene.server.edit::<Pipeline>("mine", &json!({ "spec": { "type": "detector" } })).unwrap();
+    until("its conditions are gone", || async { process.conditions("mine").is_empty() }).await;
     process.scene.server.delete::<Pipeline>("mine").unwrap();
     until("it is gone", || async { process.store.is_empty() }).await;
     assert!(!process.knows("mine"));

@@ -30,6 +30,16 @@ pub fn status(
     new
 }
 
+/// The status of an object that is not ours, or not any more: without the conditions about an earlier generation of it.
+/// Later ones are those of the scheduler that it belongs to now.
+pub fn status_of_foreign(old: &PipelineStatus, generation: Option<i64>) -> PipelineStatus {
+    let ours = [berth_crds::conditions::READY, texts::ALL_STEPS_READY, texts::ALL_STEPS_INDEXED];
+    let is_old = |condition: &Condition| condition.observed_generation.is_some_and(|seen| Some(seen) < generation);
+    let mut new = old.clone();
+    new.conditions.retain(|condition| !(ours.contains(&condition.type_.as_str()) && is_old(condition)));
+    new
+}
+
 struct PipelineCondition {
     status: Status,
     reason: &'static str,

@@ -9,7 +9,7 @@ use berth_crds::{Pipeline, PipelineStatus};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config;
 
-use super::{PipelineObject, check_pipeline, status};
+use super::{PipelineObject, check_pipeline, status, status_of_foreign};
 
 /// The dependencies of the controller.
 pub struct Context {
@@ -74,13 +74,18 @@ impl PipelineController {
         old: &Pipeline,
         object: PipelineObject<'_>,
     ) -> Result<(), WriteError> {
-        let Some((_, report)) = check_pipeline(object) else { return Ok(()) };
-        let mut new = old.clone();
-        let before = old.status.clone().unwrap_or_default();
-        new.status = Some(status(&before, &report, old.metadata.generation, self.context.clock.now()));
+        let (before, generation) = (old.status.clone().unwrap_or_default(), old.metadata.generation);
+        let after = match check_pipeline(object) {
+            Some((_, report)) => status(&before, &report, generation, self.context.clock.now()),
+            None => status_of_foreign(&before, generation),
+        };
+        if after == before {
+            return Ok(());
+        }
+        let new = Pipeline { status: Some(after), ..old.clone() };
         match self.context.pipelines.patch_status(key, old, &new).await {
-            // The write took effect: the object itself is invalid, as the report states.
-            Err(WriteError::Malformed { .. }) if report.unreadable.is_some() => Ok(()),
+            // The write took effect: the object itself is invalid.
+            Err(WriteError::Malformed { .. }) if matches!(object, PipelineObject::Invalid(_)) => Ok(()),
             written => written.map(drop),
         }
     }

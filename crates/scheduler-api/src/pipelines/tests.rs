@@ -11,7 +11,9 @@ use berth_telemetry::config::Pipelines as Mode;
 use berth_telemetry::metrics::Metrics;
 use serde_json::{Value, json};
 
-use super::{InUse, PipelineLoader, PipelineObject, PipelineReport, check_pipeline, convert, in_use, status};
+use super::{
+    InUse, PipelineLoader, PipelineObject, PipelineReport, check_pipeline, convert, in_use, status, status_of_foreign,
+};
 
 const GENERAL_PURPOSE: &str = "kvm-general-purpose-load-balancing";
 
@@ -164,6 +166,17 @@ fn a_status_that_reports_nothing_new_is_the_same_status() {
     assert_eq!(cured.conditions[0].last_transition_time, first.conditions[0].last_transition_time);
 }
 
+#[test]
+fn conditions_about_a_version_that_was_ours_do_not_stay() {
+    let report = PipelineReport::default();
+    let mut before = status(&PipelineStatus::default(), &report, Some(3), at(0));
+    assert_eq!(status_of_foreign(&before, Some(3)), before, "this may be those of the scheduler that it belongs to");
+    let foreign = berth_crds::Condition { type_: "Other".to_owned(), ..before.conditions[0].clone() };
+    let unversioned = berth_crds::Condition { observed_generation: None, ..before.conditions[1].clone() };
+    before.conditions.splice(1..2, [unversioned.clone(), foreign.clone()]);
+    assert_eq!(status_of_foreign(&before, Some(4)).conditions, [unversioned, foreign]);
+}
+
 fn invalid(name: &str, spec: &Value) -> InvalidEntry {
     let raw = raw(name, spec);
     InvalidEntry {
@@ -276,19 +289,6 @@ fn a_change_takes_effect_at_once_and_is_shown() {
     assert!(!answers(&scheduler, "mine") && !metrics.render().contains("mine") && loader.problem().is_none());
 }
 
-#[test]
-fn what_an_object_was_before_it_became_unreadable_stays_in_use_while_it_is_ours() {
-    for (says, ours) in [(json!({ "filters": 7 }), true), (json!({ "filters": 7, "type": "detector" }), false)] {
-        let (store, scheduler, loader) = loader(Mode::BuiltInAndCrd, vec![pipeline("mine", &short())]);
-        assert!(answers(&scheduler, "mine"));
-        let mut newer = raw("mine", &says);
-        newer["metadata"]["resourceVersion"] = json!("2");
-        testing::applied_raw(&store, &ClusterName::home(), newer).unwrap();
-        assert_eq!((answers(&scheduler, "mine"), loader.problem().is_some()), (ours, ours));
-    }
-}
-
-#[test]
 /// How many steps a pipeline has that is in use.
 fn steps_in_use(used: &InUse, name: &str) -> Option<usize> {
     used.pipelines.get(name).ok().map(|pipeline| pipeline.steps().count())
@@ -315,6 +315,19 @@ fn a_version_that_cannot_be_used_leaves_the_previous_one_in_use() {
     }
 }
 
+#[test]
+fn what_an_object_was_before_it_became_unreadable_stays_in_use_while_it_is_ours() {
+    for (says, ours) in [(json!({ "filters": 7 }), true), (json!({ "filters": 7, "type": "detector" }), false)] {
+        let (store, scheduler, loader) = loader(Mode::BuiltInAndCrd, vec![pipeline("mine", &short())]);
+        assert!(answers(&scheduler, "mine"));
+        let mut newer = raw("mine", &says);
+        newer["metadata"]["resourceVersion"] = json!("2");
+        testing::applied_raw(&store, &ClusterName::home(), newer).unwrap();
+        assert_eq!((answers(&scheduler, "mine"), loader.problem().is_some()), (ours, ours));
+    }
+}
+
+#[test]
 fn objects_of_other_clusters_do_not_count() {
     let (store, scheduler, _loader) = loader(Mode::BuiltInAndCrd, Vec::new());
     testing::applied(&store, &"az-a".into(), pipeline("mine", &short()));
