@@ -145,6 +145,23 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// Copies the data of etcd, which stops for a moment.
+    pub async fn back_up(&mut self) -> Result<(), Error> {
+        self.kill(Part::Etcd).await?;
+        self.etcd.back_up()?;
+        self.restart(Part::Etcd).await
+    }
+
+    /// Sets etcd back to the last backup, with the API server down for this time longer, and waits until it is ready.
+    pub async fn restore(&mut self, away: Duration) -> Result<(), Error> {
+        self.kill(Part::ApiServer).await?;
+        self.kill(Part::Etcd).await?;
+        self.etcd.restore()?;
+        self.etcd.service.start().await?;
+        sleep(away).await;
+        self.restart(Part::ApiServer).await
+    }
+
     /// Suspends one of the programs: its connections stay, and it does not answer.
     pub fn pause(&self, part: Part) -> Result<(), Error> {
         self.service_of(part).signal("STOP")

@@ -1,15 +1,17 @@
 //! Starts etcd.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::port::ReservedPort;
 use crate::service::Service;
+use crate::work_folder::copy_folder;
 
 /// The database, with its data below the given directory.
 #[derive(Debug)]
 pub(crate) struct Etcd {
     pub(crate) service: Service,
+    data: PathBuf,
     client_port: ReservedPort,
     _peer_port: ReservedPort,
 }
@@ -17,13 +19,28 @@ pub(crate) struct Etcd {
 impl Etcd {
     pub(crate) fn new(program: &Path, folder: &Path) -> Result<Self, Error> {
         let (client_port, peer_port) = (ReservedPort::new()?, ReservedPort::new()?);
-        let arguments = arguments(&folder.join("etcd"), &url(&client_port), &url(&peer_port));
+        let data = folder.join("etcd");
+        let arguments = arguments(&data, &url(&client_port), &url(&peer_port));
         let service = Service::new("etcd", program, arguments, folder);
-        Ok(Self { service, client_port, _peer_port: peer_port })
+        Ok(Self { service, data, client_port, _peer_port: peer_port })
     }
 
     pub(crate) fn url(&self) -> String {
         url(&self.client_port)
+    }
+
+    /// Copies the data; etcd must not run.
+    pub(crate) fn back_up(&self) -> Result<(), Error> {
+        copy_folder(&self.data, &self.backup())
+    }
+
+    /// Replaces the data by those of the last backup; etcd must not run.
+    pub(crate) fn restore(&self) -> Result<(), Error> {
+        copy_folder(&self.backup(), &self.data)
+    }
+
+    fn backup(&self) -> PathBuf {
+        self.data.with_extension("backup")
     }
 
     pub(crate) async fn is_listening(&self) -> bool {

@@ -51,6 +51,24 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<(), Error> {
     file.and_then(|mut file| file.write_all(content.as_bytes())).map_err(Error::path("write", path))
 }
 
+/// Copies a directory with everything below it; what was at the destination is removed first.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
+    if to.exists() {
+        fs::remove_dir_all(to).map_err(Error::path("remove", to))?;
+    }
+    fs::create_dir_all(to).map_err(Error::path("create", to))?;
+    for entry in fs::read_dir(from).map_err(Error::path("read", from))? {
+        let path = entry.map_err(Error::path("read", from))?.path();
+        let copy = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copy_folder(&path, &copy)?;
+        } else {
+            fs::copy(&path, &copy).map_err(Error::path("copy", &path))?;
+        }
+    }
+    Ok(())
+}
+
 /// A random text for tokens that cannot be guessed.
 pub(crate) fn random_token() -> Result<String, Error> {
     let source = Path::new("/dev/urandom");

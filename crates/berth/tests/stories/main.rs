@@ -36,6 +36,7 @@ mod pipelines;
 mod placement;
 mod placement_storm;
 mod placement_suite;
+mod restored_etcd;
 mod rights;
 mod start;
 mod taking_over;
