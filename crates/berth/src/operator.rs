@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Cluster, ClusterHealth, Clusters, Events, Manager, Need, Queue, Routes, Scope, StoreSet as _, Stores, Work, needs,
-    watch_cluster_health,
+    Cluster, ClusterHealth, Clusters, ConnectError, Events, Manager, Need, Queue, Routes, Scope, StoreSet as _, Stores,
+    Work, needs, watch_cluster_health,
 };
 use berth_core::ClusterName;
 use berth_http::metrics::router as metrics_router;
@@ -27,7 +27,7 @@ use berth_telemetry::logs::{self, LogOptions};
 use berth_telemetry::metrics::Metrics;
 use berth_telemetry::shutdown;
 use berth_telemetry::verbosity::Verbosity;
-use tokio::time::{Instant, interval};
+use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -175,7 +175,7 @@ impl Process<'_> {
     /// Everything from "the process runs" to "controllers started", and then until the lease is lost.
     async fn run(&self, ready: &Readiness, awaited: Awaited) -> Result<Infallible, Error> {
         let Awaited { stores: synced, apis } = awaited;
-        let clusters = self.reach(ready).await?;
+        let clusters = self.reach(ready, &synced).await?;
         synced.not_ready("waiting for the first list of every kind");
         let mut manager = Manager::new(self.metrics.cluster.controllers.clone(), Queue::Kube);
         self.fill(&clusters, &mut manager).await?;
@@ -203,12 +203,23 @@ impl Process<'_> {
         Err(leading.lost().await)
     }
 
-    /// Connects, and makes sure that home has and allows what we need. Remotes may be away.
-    async fn reach(&self, ready: &Readiness) -> Result<Clusters, Error> {
+    /// Connects to home, and waits for an API server that hangs: it cannot be told from one that is overloaded.
+    async fn connect(&self, home: &Component) -> Result<Clusters, Error> {
+        home.not_ready("waiting for an answer of the API server");
         let user_agent = user_agent(self.configuration);
-        let servers = &self.configuration.api_servers;
         let kubeconfig = self.arguments.clusters.kubeconfig.as_deref();
-        let clusters = Cluster::connect_all(kubeconfig, &user_agent, servers).await?;
+        loop {
+            match Cluster::connect_all(kubeconfig, &user_agent, &self.configuration.api_servers).await {
+                Err(silent @ ConnectError::Silent { .. }) => home.not_ready(silent.to_string()),
+                connected => return Ok(connected?),
+            }
+            sleep(EVERY).await;
+        }
+    }
+
+    /// Connects, and makes sure that home has and allows what we need. Remotes may be away.
+    async fn reach(&self, ready: &Readiness, synced: &Component) -> Result<Clusters, Error> {
+        let clusters = self.connect(synced).await?;
         let home = clusters.home();
         let cluster_health = ClusterHealth::new(self.metrics.cluster.cluster_health.clone());
         cluster_health.check(home, &self.needs(home)).await.map_err(Error::Preflight)?;

@@ -11,6 +11,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tokio::time::timeout;
 
+use crate::chain::is_caused_by;
 use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
 use crate::names::names;
 use crate::{Cluster, Clusters, chain};
@@ -108,8 +109,9 @@ async fn greet(client: &Client, server: String) -> Result<(), ConnectError> {
         Ok(Err(error @ kube::Error::SerdeError(_))) => {
             return Err(ConnectError::NotKubernetes { server, reason: chain(&error) });
         }
+        Ok(Err(error)) if is_caused_by(&error, io::ErrorKind::TimedOut) => return Err(ConnectError::Silent { server }),
         Ok(Err(error)) => chain(&error),
-        Err(_) => format!("no answer within {} s", READ_DEADLINE.as_secs()),
+        Err(_) => return Err(ConnectError::Silent { server }),
     };
     Err(ConnectError::Unreachable { server, reason })
 }

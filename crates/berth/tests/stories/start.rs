@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use berth_control_plane::ControlPlane;
+use berth_control_plane::{ControlPlane, Part};
 use berth_crds::generate;
 use serde_json::{Value, json};
 
@@ -188,6 +188,7 @@ async fn a_cluster_that_is_not_fit_is_refused_with_one_line_for_each_reason() {
     missing_kinds_are_named(&admin);
     Cloud::new(client(&control_plane).await).install_all().await;
     missing_rights_are_named(&control_plane).await;
+    an_api_server_that_hangs_is_waited_for(&control_plane, folder.path()).await;
     probes_and_metrics_tell_how_far_the_start_is(&mut control_plane, folder.path()).await;
     control_plane.stop().await.unwrap();
 }
@@ -242,6 +243,25 @@ async fn missing_rights_are_named(control_plane: &ControlPlane) {
         assert!(ended.reported.iter().any(|line| line.contains(right)), "{right}: {ended:#?}");
     }
     assert!(ended.reported.iter().all(|line| line.contains("grant it with a ")), "{ended:#?}");
+}
+
+async fn an_api_server_that_hangs_is_waited_for(control_plane: &ControlPlane, folder: &Path) {
+    let keys = file(folder, "hangs.json", "{}");
+    control_plane.pause(Part::ApiServer).unwrap();
+    let operator = Operator::start(control_plane, control_plane.kubeconfig(), Path::new(&keys)).await;
+    let reported = until(async || match operator.probe("/readyz").await {
+        Some((503, text)) if text.contains("does not answer in time") => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    assert_eq!(reported.await, Ok(()), "{}", operator.log());
+    assert_eq!(operator.probe("/healthz").await.map(|(status, _)| status), Some(200));
+    control_plane.resume(Part::ApiServer).unwrap();
+    let ready = until(async || match operator.probe("/readyz").await {
+        Some((200, _)) => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    assert_eq!(ready.await, Ok(()), "{}", operator.log());
+    operator.stop().await;
 }
 
 async fn probes_and_metrics_tell_how_far_the_start_is(control_plane: &mut ControlPlane, folder: &Path) {

@@ -30,6 +30,9 @@ pub enum ConnectError {
     Nowhere { reason: String },
     #[error("the API server {server} does not answer: {reason}; check the address and the network")]
     Unreachable { server: String, reason: String },
+    /// It may hang, and answer later.
+    #[error("the API server {server} does not answer in time; check the address and the network")]
+    Silent { server: String },
     #[error("the API server {server} does not accept our credentials (401): renew the token or the client certificate")]
     Unauthorized { server: String },
     /// It answered with something else than its version.
