@@ -183,6 +183,7 @@ impl Process<'_> {
         let showing = home::watch(self.memory.stores.clone(), synced, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the home cluster", showing);
         let (groups, component) = (self.memory.flavor_groups.clone(), ready.component("flavor groups"));
+        component.ready();
         let showing = flavor_groups::show(groups, component, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the flavor groups", showing);
         let apis = apis.listen().await?;
@@ -308,6 +309,7 @@ impl Process<'_> {
         let (groups, events) = (self.memory.flavor_groups.clone(), environment.events.clone());
         let publishing = flavor_groups::publish(groups, events, self.parts.stop.clone());
         manager.add_source("the events about flavor groups", Scope::Leader, publishing);
+        self.memory.await_plans();
         Controllers::new(&self.memory, environment).add_to(&mut manager, &self.memory.queues);
         self.spawn_all(manager.leader_work(&self.parts.stop));
         info!("controllers started");

@@ -37,8 +37,8 @@ pub(crate) fn unless_stopped(
     }
 }
 
-/// Reports on the slots of a commitment whether its plan was stopped because of them. Returns whether there was anything
-/// to compare.
+/// Reports on the slots of a commitment whether its plan was stopped because of them, if there is a plan for them.
+/// Returns whether there was anything to compare.
 pub(crate) async fn mark_slots(
     reservations: &Writer<Reservation>,
     facts: &CommitmentFacts,
@@ -46,10 +46,14 @@ pub(crate) async fn mark_slots(
     stopped_slots: &BTreeSet<ObjectKey>,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    if matches!(verdict, Verdict::Paused(_)) || (stopped_slots.is_empty() && facts.disruption_limited.is_none()) {
+    let stopped = match verdict {
+        Verdict::DisruptionLimited(stopped) => Some(stopped),
+        Verdict::Reserve | Verdict::RolledBack => None,
+        _ => return Ok(false),
+    };
+    if stopped.is_none() && facts.disruption_limited.is_none() {
         return Ok(false);
     }
-    let stopped = if let Verdict::DisruptionLimited(stopped) = verdict { Some(stopped) } else { None };
     let write = |key: ObjectKey| {
         let stopped = stopped.filter(|_| stopped_slots.contains(&key));
         async move {

@@ -151,6 +151,9 @@ impl<S: Scheduler> CommittedResourceController<S> {
             return Ok(Action::AwaitChange);
         };
         let Acted { decided, untouched, outcome } = self.act(&key, &seen).await?;
+        if !outcome.as_ref().is_err_and(Error::is_stale) {
+            self.note_plan(&seen);
+        }
         let Some(object) = self.context.commitments.store().get(&key) else {
             return outcome.map(|()| Action::AwaitChange);
         };
@@ -177,6 +180,12 @@ impl<S: Scheduler> CommittedResourceController<S> {
                 Err(error)
             }
         }
+    }
+
+    /// Its slots that are left are wanted, and get hosts from now on.
+    fn note_plan(&self, seen: &CommittedResource) {
+        let (uuid, uid) = (seen.spec.commitment_uuid.as_str().into(), seen.uid().unwrap_or_default());
+        self.context.scheduler.planned(&uuid, &uid, seen.metadata.generation.unwrap_or_default());
     }
 
     async fn act(&self, key: &ObjectKey, object: &Arc<CommittedResource>) -> Result<Acted, Error> {

@@ -32,9 +32,8 @@ async fn accepted(clock: &Arc<dyn Clock>) -> (Server, Process) {
     (server, process)
 }
 
-fn spoil_commitment(server: &Server, amount: &Value) {
-    let patch = json!({ "spec": { "amount": amount } });
-    server.edit_raw(&commitments_path(), &names::commitment(UUID), &patch).unwrap();
+fn edit_commitment(server: &Server, spec: &Value) {
+    server.edit_raw(&commitments_path(), &names::commitment(UUID), &json!({ "spec": spec })).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,12 +58,12 @@ async fn a_commitment_that_ends_in_the_year_9999_is_accepted_and_never_ends() {
 async fn a_commitment_that_does_not_decode_names_the_field_keeps_its_slots_and_is_served_again_when_it_does() {
     let clock = clock();
     let (server, process) = accepted(&clock).await;
-    spoil_commitment(&server, &json!({ "much": 1 }));
+    edit_commitment(&server, &json!({ "state": "FromTheFuture" }));
     assert_eq!(process.settle_for_good().await, []);
     let message = invalid(&server, &commitments_path(), &names::commitment(UUID)).unwrap();
-    assert!(message.starts_with("the object cannot be read, correct or delete it: spec.amount: "), "{message}");
+    assert!(message.starts_with("the object cannot be read, correct or delete it: spec.state: "), "{message}");
     assert_eq!(server.all::<Reservation>().unwrap().len(), 2);
-    spoil_commitment(&server, &json!(seeds::slots(3)));
+    edit_commitment(&server, &json!({ "state": "confirmed", "amount": seeds::slots(3) }));
     assert_eq!(process.settle_for_good().await, []);
     assert_eq!(invalid(&server, &commitments_path(), &names::commitment(UUID)), None);
     assert_accepted(&server, 3, &[("node1", 3)]);
@@ -76,7 +75,7 @@ async fn a_commitment_that_does_not_decode_releases_its_slots_and_goes_when_it_i
     for restart in [false, true] {
         let clock = clock();
         let (server, mut process) = accepted(&clock).await;
-        spoil_commitment(&server, &json!([]));
+        edit_commitment(&server, &json!({ "state": "FromTheFuture" }));
         assert_eq!(process.settle().await, []);
         if restart {
             process = Process::start(&server, &clock);

@@ -150,6 +150,7 @@ impl<S: Scheduler> ReservationController<S> {
                 self.target(key, object, &host).await?;
                 Ok(Some(self.context.settings.delays.retry))
             }
+            Ok(Placed::Unplanned) => Ok(None),
             Ok(Placed::Nowhere(shortage)) => self.wait(key, object, self.without_host(&shortage)).await,
             Err(SchedulerError::InDoubt { .. }) => Err(Error::InDoubt),
             Err(error) => self.wait(key, object, unavailable(&error)).await,

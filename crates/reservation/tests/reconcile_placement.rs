@@ -8,7 +8,7 @@ use std::time::Duration;
 use berth_cluster::{Action, Classified, ErrorClass, ObjectKey, Reconciler as _};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Knowledge, Reservation, names};
-use berth_scheduler::Pipelines;
+use berth_scheduler::{Pipelines, Scheduler as _};
 use berth_testkit::Verb;
 use serde_json::json;
 
@@ -196,5 +196,19 @@ async fn slot_on_its_way_keeps_the_capacity_that_it_leaves() {
     assert_eq!((process.hosts(1), process.ready(1).reason.as_str()), ((None, None), "NoHostsFound"));
     assert_eq!(process.settle().await, []);
     assert_eq!((process.hosts(0), process.hosts(1)), (on("node2"), on("node1")));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_is_placed_as_soon_as_its_commitment_was_planned_and_says_nothing_before() {
+    let process = begin(&[("node1", 1)]);
+    let scheduler = &process.world.scheduler;
+    scheduler.commitment_changed(&UUID.into(), [("uid".to_owned(), 1)].into());
+    process.make(0, None);
+    assert_eq!(process.settle().await, []);
+    assert_eq!((process.hosts(0), process.slot(0).status), ((None, None), None));
+    scheduler.planned(&UUID.into(), "uid", 1);
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node1"));
     process.rests().await;
 }

@@ -189,7 +189,7 @@ async fn a_slot_with_vms_that_was_sent_to_another_zone_goes_back_and_keeps_its_v
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_slot_that_was_sent_to_another_zone_ends_where_it_was_after_its_retry_delay() {
+async fn an_empty_slot_that_was_sent_to_another_zone_ends_where_it_was() {
     let process = in_force().await;
     process.world.server.create(&seeds::in_zone(seeds::host("node2", 1), seeds::OTHER_ZONE)).unwrap();
     process.send_to(0, "node2");

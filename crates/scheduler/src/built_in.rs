@@ -9,16 +9,18 @@ mod inner;
 #[cfg(feature = "testing")]
 mod listener;
 mod placing;
+mod planned;
 mod serving;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 use std::{fmt, mem};
 
 use berth_capacity_view::{Claim, HeldClaim, HostState, View};
 use berth_core::host::Host;
 use berth_core::reservation::{Reservation, ReservationKind};
-use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId, Zone};
+use berth_core::{ClusterName, CommitmentUuid, HostName, Resources, SlotKey, VmId, Zone};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::Scope;
@@ -77,6 +79,17 @@ impl BuiltIn {
     /// Replaces the pipelines; runs in progress are not disturbed.
     pub fn set_pipelines(&self, pipelines: Pipelines) {
         self.lock().settings.pipelines = pipelines;
+    }
+
+    /// The generations of the objects with this UUID, by their UIDs. From now on its slots get hosts only while all of
+    /// these generations have been planned ([`Scheduler::planned`]).
+    pub fn commitment_changed(&self, uuid: &CommitmentUuid, present: BTreeMap<String, i64>) {
+        self.change(|inner| inner.served.extend(inner.planned.show(uuid, present)));
+    }
+
+    /// True for a slot that gets no host before its commitment has been planned; it is enqueued then.
+    pub fn awaits_plan(&self, slot: &SlotRequest) -> bool {
+        !self.lock().planned.admits(slot)
     }
 
     /// Runs a request without keeping free capacity. The slot that it is about does not count.
@@ -266,6 +279,10 @@ impl Scheduler for BuiltIn {
 
     fn withdraw(&self, key: &SlotKey) {
         self.change(|inner| inner.withdraw(key));
+    }
+
+    fn planned(&self, commitment: &CommitmentUuid, uid: &str, generation: i64) {
+        self.change(|inner| inner.served.extend(inner.planned.note(commitment, uid, generation)));
     }
 
     fn verdict(&self, key: &SlotKey) -> HostVerdict {

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 
-use berth_core::{HostName, Resources, SlotKey};
+use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 
 use crate::{CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest};
 
@@ -51,6 +51,9 @@ pub trait Scheduler: Send + Sync + 'static {
     /// The slot no longer waits for a host, for example because it is paused: it leaves the waiting list, and its kept
     /// capacity becomes free.
     fn withdraw(&self, key: &SlotKey);
+
+    /// The controller of commitments has planned the object with this UID at this generation: its slots are wanted.
+    fn planned(&self, _commitment: &CommitmentUuid, _uid: &str, _generation: i64) {}
 
     /// Whether the host that the slot names is valid for it.
     fn verdict(&self, key: &SlotKey) -> HostVerdict;

@@ -67,7 +67,8 @@ pub struct CommitmentRequest {
 /// The answer to a [`CommitmentRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// An external scheduler places the slots one by one after they were created.
+    /// The slots are placed one by one after they were created: by an external scheduler, or because their commitment
+    /// has not been planned yet.
     Later,
     Decided {
         /// The host of each slot, in the order of the request's slots. Each host has an assume entry, except if the
@@ -85,6 +86,8 @@ pub enum Placed {
     Host(HostName),
     /// No host fits; the slot is in the waiting list.
     Nowhere(Shortage),
+    /// The commitment was not planned as it is now; the slot is enqueued when that has happened.
+    Unplanned,
 }
 
 /// Free capacity for a slot on a given host, to restore its size, follow its VM, or create it again on its former host.

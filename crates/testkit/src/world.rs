@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use berth_cluster::testing::{applied, deleted, opened, sync, take_smallest};
+use berth_cluster::testing::{applied_raw, deleted, opened, sync, take_smallest};
 use berth_cluster::{
-    ClusterMetrics, Clusters, DisruptionLimit, DisruptionLimitParts, Events, Key, Kind, Manager, ObjectKey, Options,
-    Pauses, Presence, Properties, Queue, Reconciler, Requests, Routes, Store, StoreSet as _, Stores, Visitor, Writer,
-    feed_hosts, feed_reservations,
+    ClusterMetrics, Clusters, DecodeGuard, DisruptionLimit, DisruptionLimitParts, Events, Key, Kind, Manager,
+    ObjectKey, Options, Pauses, Properties, Queue, Reconciler, Requests, Routes, Store, StoreSet as _, Stores, Visitor,
+    Writer, feed_hosts, feed_reservations,
 };
 use berth_core::{ClusterName, SlotKey};
 use berth_scheduler::{BuiltIn, Scheduler, Settings};
@@ -135,11 +135,11 @@ struct List<'a> {
 }
 
 impl Visitor for List<'_> {
-    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
-        match self.server.all::<K>() {
-            Ok(objects) => objects.into_iter().for_each(|object| applied(store, &ClusterName::home(), object)),
-            Err(_) if properties.presence == Presence::Installed => {}
-            Err(refusal) => self.outcome = Err(refusal),
+    fn visit<K: Kind>(&mut self, store: &Store<K>, _: &Properties) {
+        for object in self.server.all_raw(&K::url_path(&(), None)) {
+            if let Err(refusal) = feed(store, &object) {
+                self.outcome = Err(refusal);
+            }
         }
     }
 }
@@ -154,12 +154,24 @@ impl Visitor for Deliver<'_> {
         if self.event.kind != K::url_path(&(), None) {
             return;
         }
-        match (serde_json::from_value::<K>(Value::clone(&self.event.object)), self.event.happened) {
-            (Ok(object), Happened::Applied) => applied(store, &ClusterName::home(), object),
-            (Ok(object), Happened::Deleted) => deleted(store, &ClusterName::home(), object),
-            (Err(error), _) => self.outcome = Err(Refusal::new(500, "InternalError", "", error.to_string())),
+        match self.event.happened {
+            Happened::Applied => self.outcome = feed(store, &self.event.object),
+            Happened::Deleted => match serde_json::from_value(Value::clone(&self.event.object)) {
+                Ok(DecodeGuard::Valid(object)) => deleted::<K>(store, &ClusterName::home(), object),
+                // The process has removed the last finalizer itself, and knows.
+                Ok(DecodeGuard::Invalid(_)) => {}
+                Err(error) => self.outcome = Err(failed(&error)),
+            },
         }
     }
+}
+
+fn feed<K: Kind>(store: &Store<K>, object: &Value) -> Result<(), Refusal> {
+    applied_raw(store, &ClusterName::home(), object.clone()).map_err(|error| failed(&error))
+}
+
+fn failed(error: &serde_json::Error) -> Refusal {
+    Refusal::new(500, "InternalError", "", error.to_string())
 }
 
 /// The next key to reconcile: always the smallest, so that every run of a test is the same.

@@ -117,7 +117,7 @@ async fn try_all(
     for request in requests {
         let trial = match built_in.place(&request).await {
             Ok(Placed::Host(host)) => PlacementTrial::Host(host),
-            Ok(Placed::Nowhere(_)) => continue,
+            Ok(Placed::Nowhere(_) | Placed::Unplanned) => continue,
             Err(error) => PlacementTrial::Unanswered(error.with_advice()),
         };
         tried.insert(request.key, trial);

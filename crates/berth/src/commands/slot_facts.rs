@@ -245,11 +245,12 @@ fn moving(from: Option<&HostName>, to: Option<&HostName>) -> Option<String> {
     (from != to).then(|| format!("moves from {from} to {to}"))
 }
 
+/// What is tried before it with capacity that becomes free; it gets what none of them can use.
 fn preceding(before: &[(String, usize)]) -> String {
     let each =
         |(name, count): &(String, usize)| format!("{count} {} of {name}", if *count == 1 { "slot" } else { "slots" });
     let all = before.iter().map(each).collect::<Vec<_>>().join(", ");
-    if all.is_empty() { all } else { format!("; earlier: {all}") }
+    if all.is_empty() { all } else { format!("; first, where they fit: {all}") }
 }
 
 /// The end of a text about something that is being deleted.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{ObjectKey, Requests, Routes, Stores, feed_hosts, feed_reservations};
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
+use berth_cluster::{ObjectKey, Requests, Routes, Store, Stores, feed_hosts, feed_reservations};
+use berth_crds::CommittedResource;
 use berth_scheduler::{BuiltIn, EnqueueSlots, Scheduler};
 
 /// The requests of the controllers whose keys the scheduler and the ledger of cores enqueue as well.
@@ -30,6 +32,31 @@ pub(super) fn feed_view(stores: &Stores, scheduler: &Arc<BuiltIn>, routes: &Rout
     feed_hosts(&stores.hypervisors, routes, move |name, host| view.host_changed(name, host));
     let view = scheduler.clone();
     feed_reservations(&stores.reservations, move |key, reservation| view.reservation_changed(key, reservation));
+}
+
+/// Shows the scheduler the commitments that there are, from now on: their slots get hosts once they have been planned.
+/// To be called once, by the process that plans them.
+pub(super) fn feed_commitments(commitments: &Store<CommittedResource>, scheduler: &Arc<BuiltIn>) {
+    let (store, scheduler) = (commitments.clone(), scheduler.clone());
+    let show = move |object: &CommittedResource| {
+        let uuid = &object.spec.commitment_uuid;
+        let present = store.select(&COMMITMENT_BY_UUID, uuid).into_iter().map(|entry| version(&entry.object));
+        scheduler.commitment_changed(&uuid.as_str().into(), present.collect());
+    };
+    let shown = show.clone();
+    commitments.on_state(move |change| {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        if old.map(version) != new.map(version) {
+            old.into_iter().chain(new).for_each(&shown);
+        }
+    });
+    commitments.all().iter().for_each(|entry| show(&entry.object));
+}
+
+/// The UID and the generation of a commitment.
+fn version(object: &CommittedResource) -> (String, i64) {
+    let metadata = &object.metadata;
+    (metadata.uid.clone().unwrap_or_default(), metadata.generation.unwrap_or_default())
 }
 
 /// Entries in doubt whose objects have been read again end here, so that no capacity stays taken for a slot that does

@@ -11,7 +11,7 @@ use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::config;
 use tokio::time::Instant;
 
-use super::events::{Queues, feed_view};
+use super::events::{Queues, feed_commitments, feed_view};
 
 pub struct MemorySettings {
     pub scheduler: Settings,
@@ -49,6 +49,12 @@ impl Memory {
         let memory = Self { stores, scheduler, queues, pipelines, flavor_groups, started_at: Instant::now() };
         feed_view(&memory.stores, &memory.scheduler, routes);
         memory
+    }
+
+    /// From now on slots get hosts only once their commitment has been planned as it is. To be called once, by the
+    /// process that plans commitments.
+    pub fn await_plans(&self) {
+        feed_commitments(&self.stores.commitments, &self.scheduler);
     }
 
     /// Waits until the first list of every kind in `cluster` that it serves is complete; of home also until the

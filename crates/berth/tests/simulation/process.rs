@@ -97,6 +97,7 @@ impl Process {
             ids: FreshIds::counted(),
             metrics: &metrics,
         };
+        memory.await_plans();
         let controllers = Controllers::new(&memory, &environment);
         controllers.add_to(&mut manager, &memory.queues);
         let cores = controllers.commitments().context().cores.clone();

@@ -61,6 +61,7 @@ async fn slots_of_vanished_hosts_stay_until_the_command_in_their_condition_is_sy
     world.until_metric(engaged[0], &[berth_crds::testing::ZONE], 1).await;
     world.until_metric(engaged[1], &[berth_crds::testing::ZONE], 3).await;
     an_event_tells(&world).await;
+    world.event_says("DisruptionLimited", "of 3 slots of zone").await;
 
     follow(&world, &condition.message).await;
     world

@@ -21,13 +21,14 @@ async fn reader(world: &mut World, name: &str, kinds: &[&str]) -> Desk {
     Desk::of(&kubeconfig)
 }
 
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "committedresources.cortex.cloud",
     "reservations.cortex.cloud",
     "knowledges.cortex.cloud",
     "flavorgroupcapacities.cortex.cloud",
     "pipelines.cortex.cloud",
     "hypervisors.kvm.cloud.sap",
+    "configmaps",
 ];
 
 /// Rights take effect a moment after they are written.

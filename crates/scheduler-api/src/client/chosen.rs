@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_core::{HostName, Resources, SlotKey};
+use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 use berth_scheduler::{
     BuiltIn, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
     SlotRequest,
@@ -78,6 +78,13 @@ impl Scheduler for Chosen {
         match self {
             Self::BuiltIn(one) => one.withdraw(key),
             Self::External(one) => one.withdraw(key),
+        }
+    }
+
+    fn planned(&self, commitment: &CommitmentUuid, uid: &str, generation: i64) {
+        match self {
+            Self::BuiltIn(one) => one.planned(commitment, uid, generation),
+            Self::External(one) => one.planned(commitment, uid, generation),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use berth_core::{HostName, Resources, SlotKey};
+use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 use berth_scheduler::{
     BuiltIn, Candidates, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError,
     Shortage, SlotRequest,
@@ -126,6 +126,9 @@ impl Scheduler for External {
 
     /// A preferred host is not requested, because the protocol cannot express it.
     async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
+        if self.view.awaits_plan(slot) {
+            return Ok(Placed::Unplanned);
+        }
         if let Some(host) = self.view.is_held(slot)? {
             return Ok(Placed::Host(host));
         }
@@ -179,6 +182,10 @@ impl Scheduler for External {
 
     fn withdraw(&self, key: &SlotKey) {
         self.view.withdraw(key);
+    }
+
+    fn planned(&self, commitment: &CommitmentUuid, uid: &str, generation: i64) {
+        self.view.planned(commitment, uid, generation);
     }
 
     fn verdict(&self, key: &SlotKey) -> HostVerdict {

@@ -23,7 +23,7 @@ const LARGE: usize = 1 << 20;
 /// A request waits so long for a leader. On any error Nova places the VM past every promise, and a hand-over takes less
 /// than this; it takes longer only after the death of a leader.
 const FOR_A_LEADER: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) async fn handle<B: Backend>(State(api): State<Arc<Api<B>>>, request: Request) -> Response {
     let started = Instant::now();
@@ -86,7 +86,7 @@ impl<B: Backend> Api<B> {
             if Instant::now() >= latest || !lacks_a_leader(&result) {
                 return result;
             }
-            sleep(LOOK_AGAIN).await;
+            sleep(RETRY_INTERVAL).await;
         }
     }
 

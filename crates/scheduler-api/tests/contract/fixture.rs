@@ -73,7 +73,7 @@ pub trait Fixture: Sized {
     async fn place(&self, slot: &SlotRequest) -> Option<HostName> {
         match self.scheduler().place(slot).await.unwrap() {
             Placed::Host(host) => Some(host),
-            Placed::Nowhere(_) => None,
+            Placed::Nowhere(_) | Placed::Unplanned => None,
         }
     }
 

@@ -9,6 +9,7 @@ use berth_core::host::Host;
 use berth_core::reservation::Reservation;
 use berth_core::{HostName, SlotKey};
 
+use super::planned::PlannedCommitments;
 use super::settings::Settings;
 use crate::engine::{self, Scope};
 use crate::fleet::Fleet;
@@ -21,8 +22,9 @@ pub(super) struct Inner {
     pub(super) waiting: WaitingList,
     /// Slots from the waiting list that have an entry and have not requested their host yet.
     pub(super) kept: BTreeSet<SlotKey>,
-    /// Those of them that are not enqueued yet.
+    /// Those of them, and those whose commitment has been planned, that are not enqueued yet.
     pub(super) served: Vec<SlotKey>,
+    pub(super) planned: PlannedCommitments,
 }
 
 impl Inner {
@@ -33,6 +35,7 @@ impl Inner {
             waiting: WaitingList::default(),
             kept: BTreeSet::new(),
             served: Vec::new(),
+            planned: PlannedCommitments::default(),
         }
     }
 

@@ -42,6 +42,9 @@ impl Found {
 
 impl Inner {
     pub(super) fn place(&mut self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
+        if !self.planned.admits(slot) {
+            return Ok(Placed::Unplanned);
+        }
         let mut overlay = self.fleet.view.overlay();
         let found = self.find(&mut overlay, slot);
         let mut entries = overlay.into_entries();
@@ -66,6 +69,9 @@ impl Inner {
     }
 
     pub(super) fn place_all(&mut self, commitment: &CommitmentRequest) -> Result<Placement, SchedulerError> {
+        if commitment.existing && !commitment.slots.iter().all(|slot| self.planned.admits(slot)) {
+            return Ok(Placement::Later);
+        }
         let mut overlay = self.fleet.view.overlay();
         let found = self.find_all(&mut overlay, commitment);
         let mut entries = overlay.into_entries();

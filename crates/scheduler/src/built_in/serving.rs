@@ -28,10 +28,11 @@ impl Inner {
         }
     }
 
-    /// A pipeline that fails leaves the slot in the list; its own next try reports the error.
+    /// A slot of a commitment that was not planned is passed over; it is enqueued when that has happened. A pipeline that
+    /// fails leaves the slot in the list; its own next try reports the error.
     fn serve_one(&mut self, slot: &SlotRequest, freed: &[HostId]) -> bool {
         let possible: Vec<HostId> = freed.iter().copied().filter(|id| self.could_take(slot, *id)).collect();
-        if possible.is_empty() {
+        if possible.is_empty() || !self.planned.admits(slot) {
             return false;
         }
         let best = self.best(&self.fleet.view.overlay(), &Request::for_slot(slot), Scope::Only(&possible));

@@ -172,6 +172,7 @@ proptest! {
                     let removed: usize = shortage.removed.iter().map(|(_, count)| count).sum();
                     prop_assert_eq!((shortage.hosts, removed), (hosts.len(), hosts.len()));
                 }
+                Placed::Unplanned => prop_assert!(false, "no commitment has to be planned"),
             }
             prop_assert_eq!(ranked.len(), eligible.len());
         }

@@ -207,3 +207,45 @@ fn a_zone_without_a_host_is_reported_whichever_filter_removes_the_others() {
     }
     assert_eq!(shortage("az"), (true, "0 hosts".to_owned()), "its hosts are gone");
 }
+
+fn generations(all: &[(&str, i64)]) -> BTreeMap<String, i64> {
+    all.iter().map(|(uid, generation)| ((*uid).to_owned(), *generation)).collect()
+}
+
+#[test]
+fn a_slot_gets_a_host_only_once_its_commitment_was_planned_at_its_present_generation() {
+    let (older, younger) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
+    let (scheduler, old) = full(&[&older, &younger]);
+    scheduler.commitment_changed(&"a".into(), generations(&[("uid", 2)]));
+    assert_eq!(
+        scheduler.reservation_changed(&old.key, None),
+        [younger.key],
+        "the older one may not be wanted any more"
+    );
+    assert!(scheduler.waiting(&older.key).is_some(), "it keeps its place");
+    assert_eq!(scheduler.host_changed(&"i".into(), Some(host("i", size()))), []);
+    assert_eq!(now(scheduler.place(&older)), Ok(Placed::Unplanned));
+    let existing = CommitmentRequest { existing: true, ..request_of(vec![older.clone()], false) };
+    assert_eq!(now(scheduler.place_all(&existing)), Ok(Placement::Later));
+    scheduler.planned(&"a".into(), "uid", 1);
+    assert_eq!(scheduler.enqueued(), [], "that was another spec");
+    scheduler.planned(&"a".into(), "uid", 2);
+    assert_eq!(scheduler.enqueued(), [older.key.clone()]);
+    assert_eq!(now(scheduler.place(&older)), Ok(Placed::Host("i".into())));
+}
+
+#[test]
+fn all_objects_of_a_commitment_have_to_be_planned_and_slots_without_one_wait_for_nothing() {
+    let scheduler = built_in(&[host("h", size())]);
+    let slot = wanted("a", 1, 0, size());
+    scheduler.commitment_changed(&"a".into(), generations(&[("one", 1), ("two", 1)]));
+    scheduler.planned(&"a".into(), "one", 1);
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Unplanned));
+    scheduler.commitment_changed(&"a".into(), generations(&[("one", 1)]));
+    assert_eq!(scheduler.enqueued(), [slot.key.clone()], "the other one is gone");
+    scheduler.commitment_changed(&"a".into(), generations(&[("one", 2)]));
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Unplanned));
+    scheduler.commitment_changed(&"a".into(), generations(&[]));
+    assert_eq!(scheduler.enqueued(), [slot.key.clone()]);
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h".into())));
+}

@@ -118,7 +118,7 @@ async fn one_that_waits_for_capacity_behind_another_one() {
       commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  -     0    no host: 2 hosts; zone 1, capacity 1; number 2 of 2 that wait
 
     What happens next
-      once capacity becomes free  commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; earlier: 1 slot of commitment-early-1
+      once capacity becomes free  commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; first, where they fit: 1 slot of commitment-early-1
       within 2m 0s                it is reconciled again, and at once after a change
 
     Not included: decisions of the operator that are not written yet.
@@ -482,7 +482,7 @@ async fn the_members_of_the_json_form() {
       "claims": [],
       "next": [
         {
-          "what": "commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; earlier: 1 slot of commitment-early-1",
+          "what": "commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; first, where they fit: 1 slot of commitment-early-1",
           "at": null,
           "withinSeconds": null,
           "once": "capacity becomes free"

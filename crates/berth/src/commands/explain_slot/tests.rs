@@ -90,7 +90,7 @@ async fn a_slot_that_waits_for_capacity() {
     No VM is expected in it.
 
     What happens next
-      once capacity becomes free  it gets a host: number 4 of 4 that wait in zone eu-test-1a; earlier: 3 slots of commitment-early-1
+      once capacity becomes free  it gets a host: number 4 of 4 that wait in zone eu-test-1a; first, where they fit: 3 slots of commitment-early-1
       within 1m 0s                it is reconciled again, and at once after a change
 
     Not included: decisions of the operator that are not written yet.
