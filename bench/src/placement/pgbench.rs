@@ -68,7 +68,7 @@ fn script(statements: &Statements, (first, last): (u64, u64)) -> String {
 }
 
 /// The parameters of the statement that writes, in their order.
-fn parameters() -> [String; 25] {
+fn parameters() -> [String; 26] {
     let one = |value: &str| format!("ARRAY[{value}]");
     let (who, host, generation) = (one(WHO), one(":host"), one(":p_generation::bigint"));
     let (nothing, class, hosts) = ("'{}'".to_owned(), ":p_class".to_owned(), one(":host, :host, :host"));
@@ -79,7 +79,8 @@ fn parameters() -> [String; 25] {
     let more = "(SELECT array_agg(was + 1) FROM unnest(:p_used::bigint[]) AS was)".to_owned();
     let used = [hosts, class, more, ":p_used".to_owned()];
     let raised = [host.clone(), one(":p_generation::bigint + 1"), generation, one("true"), host, "false".to_owned()];
-    let mut all = new.into_iter().chain(old).chain(amounts).chain(used).chain(raised);
+    let positions = "'{0,0,0}'".to_owned();
+    let mut all = new.into_iter().chain(old).chain(amounts).chain(used).chain(raised).chain([positions]);
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 

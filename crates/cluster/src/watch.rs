@@ -23,15 +23,11 @@ mod retries;
 use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
 use crate::{Cluster, Completeness, DecodeGuard, Kind, Store, StoreMetrics, kind_name, write};
 pub(crate) use credentials::Credentials;
-use feeding::{Feeding, Progress};
+use feeding::{Feeding, Progress, quiet};
 use naming::Naming;
 use outage::{Sort, WatchError};
 pub(crate) use retries::{Recoveries, pause};
 
-/// A watch without errors for so long may have recovered; an idle watch shows nothing. It doubles with each consecutive
-/// failure.
-const FIRST_QUIET: Duration = Duration::from_secs(1);
-const LONGEST_QUIET: Duration = Duration::from_secs(10);
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
 /// A watch that the API server has not ended this long after its time runs over a dead connection.
 const DEAD_AFTER: Duration = Duration::from_secs(5);
@@ -154,12 +150,12 @@ impl<K: Kind> Feeding<K> {
         let (store, cluster) = (&self.store, &self.cluster.name);
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                progress.version = object.meta().resource_version.clone();
+                progress.version.clone_from(&object.meta().resource_version);
                 store.applied(cluster, object);
                 self.succeed(progress);
             }
             WatchEvent::Deleted(object) => {
-                progress.version = object.meta().resource_version.clone();
+                progress.version.clone_from(&object.meta().resource_version);
                 store.deleted(cluster, object);
                 self.succeed(progress);
             }
@@ -239,10 +235,6 @@ impl<K: Kind> Feeding<K> {
         metrics.series.complete.with_label_values(&labels).set(complete.into());
         metrics.series.in_doubt.with_label_values(&[kind.as_str()]).set(number(self.store.doubts().len()));
     }
-}
-
-fn quiet(failures: u32) -> Duration {
-    LONGEST_QUIET.min(FIRST_QUIET * (1 << failures.saturating_sub(1).min(6)))
 }
 
 #[cfg(test)]

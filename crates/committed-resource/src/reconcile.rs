@@ -184,8 +184,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
 
     /// Its slots that are left are wanted, and get hosts from now on.
     fn note_plan(&self, seen: &CommittedResource) {
-        let (uuid, uid) = (seen.spec.commitment_uuid.as_str().into(), seen.uid().unwrap_or_default());
-        self.context.scheduler.planned(&uuid, &uid, seen.metadata.generation.unwrap_or_default());
+        let (uuid, object_uid) = (seen.spec.commitment_uuid.as_str().into(), seen.uid().unwrap_or_default());
+        self.context.scheduler.planned(&uuid, &object_uid, seen.metadata.generation.unwrap_or_default());
     }
 
     async fn act(&self, key: &ObjectKey, object: &Arc<CommittedResource>) -> Result<Acted, Error> {

@@ -280,7 +280,8 @@ pub(crate) fn time_until_refresh(
     let status = object.status.as_ref()?;
     let condition = conditions::ready(&status.conditions)?;
     let same = ready.equals(condition, object.metadata.generation.unwrap_or_default());
-    if !same || condition.message == conditions::truncated(&ready.text()) {
+    // Without a detail nothing is known that is newer than the text, for example after a restart.
+    if !same || ready.detail.is_none() || condition.message == conditions::truncated(&ready.text()) {
         return None;
     }
     let written = status.last_reconcile_at.as_ref().unwrap_or(&condition.last_transition_time).0;

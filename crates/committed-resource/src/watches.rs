@@ -8,7 +8,10 @@ mod cores;
 use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_ZONE};
 use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, facts, labels};
+use berth_crds::{
+    CommittedResource, Condition, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, conditions, facts,
+    labels,
+};
 use kube::ResourceExt;
 
 use cores::map_capacity;
@@ -80,6 +83,7 @@ fn map_reservation(change: &Change<Reservation>, commitments: &Store<CommittedRe
         // The same object has become valid or invalid.
         && !Arc::ptr_eq(old, new)
         && facts::slot(old) == facts::slot(new)
+        && extra_conditions(old).eq(extra_conditions(new))
     {
         return BTreeSet::new();
     }
@@ -104,6 +108,12 @@ fn map_hypervisor(
     }
     let here = commitments.all().into_iter().filter(|entry| entry.object.spec.availability_zone == zone);
     here.map(|entry| entry.key).collect()
+}
+
+/// All but Ready: a commitment shows what its slots wait for.
+fn extra_conditions(slot: &Reservation) -> impl Iterator<Item = &Condition> {
+    let all = slot.status.iter().flat_map(|status| &status.conditions);
+    all.filter(|condition| condition.type_ != conditions::READY)
 }
 
 /// Another pipeline may find hosts for commitments that wait, or can be used again at last.

@@ -244,18 +244,16 @@ mod tests {
         WaitingSlot { commitment: "one", key, generation: Some(1) }
     }
 
-    fn seconds(seconds: u64) -> Option<Duration> {
-        Some(Duration::from_secs(seconds))
-    }
-
-    fn wait(requeue_after: Option<Duration>) -> Turn {
-        Turn::Wait { failure: None, requeue_after }
+    fn wait(seconds: Option<u64>) -> Turn {
+        Turn::Wait { failure: None, requeue_after: seconds.map(Duration::from_secs) }
     }
 
     /// Three slots that the scheduler has listed; the first one has the timer.
     fn listed(now: Instant) -> (Retries, [ObjectKey; 3]) {
         let (retries, keys) = (Retries::default(), [0, 1, 2].map(key));
-        keys.iter().for_each(|key| retries.add_untried("one", key));
+        for key in &keys {
+            retries.add_untried("one", key);
+        }
         assert_eq!(retries.choose_turn(slot(&keys[0]), false, now), Turn::Try(keys[1..].to_vec()));
         let first = [&keys[0]].map(slot);
         assert_eq!(retries.record(&first, &Outcome::Listed, PAUSE, now), Some(PAUSE));
@@ -268,7 +266,7 @@ mod tests {
         let mut now = Instant::now();
         let (retries, keys) = listed(now);
         for pause in [30, 60, 120, 240, 480, 960, 1800, 1800] {
-            assert_eq!(retries.choose_turn(slot(&keys[0]), true, now), wait(seconds(pause)));
+            assert_eq!(retries.choose_turn(slot(&keys[0]), true, now), wait(Some(pause)));
             assert_eq!(retries.choose_turn(slot(&keys[1]), true, now), wait(None), "it has no timer");
             now += Duration::from_secs(pause);
             assert_eq!(retries.choose_turn(slot(&keys[0]), true, now), Turn::Try(keys[1..].to_vec()));
@@ -291,7 +289,7 @@ mod tests {
         let (retries, keys) = listed(now);
         assert_eq!(retries.forget(&keys[1]), None);
         assert_eq!(retries.forget(&keys[0]), Some(keys[2].clone()));
-        assert_eq!(retries.choose_turn(slot(&keys[2]), true, now), wait(Some(PAUSE)));
+        assert_eq!(retries.choose_turn(slot(&keys[2]), true, now), wait(Some(30)));
         assert_eq!(retries.forget(&keys[2]), None);
         let all = retries.all.lock();
         assert!(
@@ -307,7 +305,7 @@ mod tests {
         let failed = Outcome::Failed { ready: ready.clone(), due: now + PAUSE };
         assert_eq!(retries.record(&[slot(&key)], &failed, PAUSE, now), Some(PAUSE));
         let turn = retries.choose_turn(slot(&key), false, now + PAUSE / 3);
-        assert_eq!(turn, Turn::Wait { failure: Some(ready), requeue_after: seconds(20) });
+        assert_eq!(turn, Turn::Wait { failure: Some(ready), requeue_after: Some(Duration::from_secs(20)) });
         assert_eq!(retries.choose_turn(slot(&key), false, now + PAUSE), Turn::Try(vec![]));
         retries.record(&[slot(&key)], &failed, PAUSE, now);
         retries.make_all_due(now);
@@ -320,7 +318,7 @@ mod tests {
         let (retries, keys) = listed(now);
         let later = now + PAUSE;
         retries.record(&[slot(&keys[0])], &Outcome::Listed, PAUSE, later);
-        assert_eq!(retries.choose_turn(slot(&keys[0]), true, later), wait(seconds(60)));
+        assert_eq!(retries.choose_turn(slot(&keys[0]), true, later), wait(Some(60)));
         retries.make_all_due(later);
         assert_eq!(retries.choose_turn(slot(&keys[1]), true, later), Turn::Try(vec![keys[0].clone(), keys[2].clone()]));
         assert_eq!(retries.record(&[slot(&keys[1])], &Outcome::Listed, PAUSE, later), Some(PAUSE));
@@ -333,6 +331,6 @@ mod tests {
         let (retries, keys) = listed(now);
         let moved = WaitingSlot { commitment: "two", ..slot(&keys[0]) };
         assert_eq!(retries.choose_turn(moved, false, now), Turn::Try(vec![]));
-        assert_eq!(retries.choose_turn(slot(&keys[2]), true, now), wait(Some(PAUSE)));
+        assert_eq!(retries.choose_turn(slot(&keys[2]), true, now), wait(Some(30)));
     }
 }

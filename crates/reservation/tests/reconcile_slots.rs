@@ -317,6 +317,10 @@ async fn slots_on_a_host_that_was_given_another_zone_say_so_and_leave_after_the_
         process.reconcile(number).await.unwrap();
     }
     assert_eq!(process.settle().await, []);
+    assert_eq!((process.hosts(0), process.hosts(1)), (on("node1"), (None, None)), "a revoked slot waits for its retry");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    process.reconcile(1).await.unwrap();
+    assert_eq!(process.settle().await, []);
     assert_eq!((process.hosts(0), process.hosts(1)), (on("node1"), on("node2")));
     assert_eq!((misplaced(&process, 0).is_some(), misplaced(&process, 1)), (true, None));
     process.rests().await;

@@ -1,4 +1,4 @@
-//! The served kinds: those of our CRDs, and Leases, Events and ConfigMaps, which are namespaced and built into the API
+//! The served kinds: those of our CRDs, and Leases, Events and `ConfigMaps`, which are namespaced and built into the API
 //! server.
 
 use std::sync::{Arc, OnceLock};

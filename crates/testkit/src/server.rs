@@ -3,7 +3,7 @@
 //!
 //! It does not support server-side apply and strategic merge (it refuses them), managed fields, conversion between
 //! versions, namespaces as objects, garbage collection, admission beyond the rules of our CRDs, and streaming lists.
-//! Leases, Events and ConfigMaps are served as far as we use them. Tests of these features use a real API server.
+//! Leases, Events and `ConfigMaps` are served as far as we use them. Tests of these features use a real API server.
 
 mod faulty;
 mod service;

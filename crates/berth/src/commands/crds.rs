@@ -62,7 +62,8 @@ fn text(one: &Definition) -> String {
         DefinitionState::Absent => vec!["not installed: install it with the deployment that it belongs to".to_owned()],
         DefinitionState::Unread(why) => vec![format!("not checked: {why}")],
     };
-    lines.into_iter().map(|line| format!("{} {}: {line}\n", one.cluster, one.kind)).collect()
+    let line = |line: String| format!("{} {}: {line}\n", one.cluster, one.kind);
+    lines.into_iter().map(line).collect::<Vec<_>>().concat()
 }
 
 #[cfg(test)]

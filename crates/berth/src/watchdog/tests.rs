@@ -115,7 +115,7 @@ async fn a_slot_on_a_host_that_was_given_another_zone_is_counted_when_its_time_i
     world.after(INTERVAL * 3).await;
     host.metadata.labels.get_or_insert_default().insert(berth_crds::labels::ZONE.to_owned(), "elsewhere".to_owned());
     applied(&world.stores.hypervisors, &home(), testing::at_version(4, host));
-    world.after(OVERDUE - INTERVAL).await;
+    world.after(OVERDUE.saturating_sub(INTERVAL)).await;
     assert_eq!(world.counted(Invariant::SlotOnRelabelledHost), 0);
     world.after(INTERVAL * 4).await;
     assert_eq!(world.counted(Invariant::SlotOnRelabelledHost), 1);

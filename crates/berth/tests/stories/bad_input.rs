@@ -112,8 +112,8 @@ async fn flavor_groups_that_cannot_be_read() {
     let outdated = "flavor knowledge not ready: failed to unbox flavor group features";
     world.reported("unknown-1", "Reserving", outdated).await;
     // The last valid flavor groups stay in effect for what exists, and nothing grows by them.
-    world.create(&rejectable("new-1", 1)).await;
-    world.reported("new-1", "Reserving", outdated).await;
+    world.create(&rejectable("newest-1", 1)).await;
+    world.reported("newest-1", "Reserving", outdated).await;
     world.delete::<Reservation>(&slot_name("before-1", 0)).await;
     world.accepted("before-1").await;
     world.event_says("FlavorGroupsOutdated", "failed to unbox flavor group features").await;
@@ -125,7 +125,7 @@ async fn flavor_groups_that_cannot_be_read() {
     // An extractor that found nothing proves nothing, either.
     world.publish_flavor_groups(json!({ "features": [] })).await;
     let empty = "flavor knowledge not ready: flavor groups knowledge is not ready: it has no flavor group";
-    world.reported("new-1", "Reserving", empty).await;
+    world.reported("newest-1", "Reserving", empty).await;
     world.reported("unknown-1", "Reserving", empty).await;
     world.publish_flavor_groups(json!({ "features": "none" })).await;
 
@@ -142,7 +142,7 @@ async fn flavor_groups_that_cannot_be_read() {
     world.create(&rejectable("missing-1", 1)).await;
     world.reported("missing-1", "Reserving", missing).await;
     world.publish_usual_flavor_groups().await;
-    for uuid in ["new-1", "after-1", "missing-1", "before-1"] {
+    for uuid in ["newest-1", "after-1", "missing-1", "before-1"] {
         world.accepted(uuid).await;
     }
     world.reported("unknown-1", "Rejected", "flavor group not found: mem_v9").await;

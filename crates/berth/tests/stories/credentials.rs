@@ -29,8 +29,10 @@ async fn issue(world: &World, file: &Path) {
 async fn bind(world: &World) {
     let subject = "--serviceaccount=berth-system:short";
     world.kubectl(&["create", "clusterrolebinding", "short", "--clusterrole=berth", subject]).await;
-    let role = "--role=berth-events";
-    world.kubectl(&["create", "rolebinding", "short", "--namespace=default", role, subject]).await;
+    for (namespace, role) in [("default", "berth-events"), ("berth-system", "berth-claims")] {
+        let [namespace, role] = [format!("--namespace={namespace}"), format!("--role={role}")];
+        world.kubectl(&["create", "rolebinding", "short", &namespace, &role, subject]).await;
+    }
 }
 
 #[tokio::test]

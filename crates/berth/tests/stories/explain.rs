@@ -56,7 +56,7 @@ async fn people_are_reported_why_a_commitment_waits_and_that_it_does_no_more() {
         &format!("Commitment commitment-story-1 in zone {ZONE}, cluster home"),
         "Its only slot is not in force: there is no free capacity for it. Candidates: 2 hosts; zone 1, capacity 1.",
         "number 2 of 2 that wait in zone",
-        "earlier: 1 slot of commitment-early-1",
+        "first, where they fit: 1 slot of commitment-early-1",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

@@ -39,7 +39,7 @@ async fn until_granted(world: &World, account: &str) {
 }
 
 #[tokio::test]
-async fn without_rights_on_leases_it_ends_with_one_line_that_reports_what_to_grant() {
+async fn without_rights_on_leases_and_claims_it_ends_with_lines_that_report_what_to_grant() {
     let mut world = World::without_operator().await;
     let account = account_without_leases(&mut world).await;
     until_granted(&world, account.to_str().unwrap()).await;
@@ -48,9 +48,16 @@ async fn without_rights_on_leases_it_ends_with_one_line_that_reports_what_to_gra
     let operator = Operator::start_as("no-lease", world.control_plane(), &account, &config, &["--leader-elect"]).await;
     let (code, log) = operator.ended().await;
     let reported: Vec<_> = log.lines().filter(|line| line.starts_with("berth: ")).collect();
-    let text = "berth: cluster home: we may not get, create, update leases.coordination.k8s.io in namespace harbour; \
-                grant it with a Role and a binding to our account";
-    assert_eq!((code, reported), (Some(1), vec![text]), "{log}");
+    let texts = [
+        "create configmaps",
+        "get, create, update leases.coordination.k8s.io",
+        "get, update configmaps named berth-claims",
+    ]
+    .map(|right| {
+        let grant = "grant it with a Role and a binding to our account";
+        format!("berth: cluster home: we may not {right} in namespace harbour; {grant}")
+    });
+    assert_eq!((code, reported), (Some(1), texts.iter().map(String::as_str).collect()), "{log}");
 }
 
 /// A lease as client-go writes it, with a label of a user.

@@ -46,8 +46,8 @@ async fn restore(away: Duration) {
     }
     world.control_plane().restore(away).await.unwrap();
 
-    world.create(&non_rejectable("new-1", 6)).await;
-    world.accepted("new-1").await;
+    world.create(&non_rejectable("newest-1", 6)).await;
+    world.accepted("newest-1").await;
     world.respec("kept-1", json!({ "amount": "480Gi" })).await;
     world
         .until("a change of a commitment of the backup is followed", |seen| {

@@ -7,7 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Longer than a request of Nova waits for a leader.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
 /// The answer to a POST request.
 #[derive(Debug)]

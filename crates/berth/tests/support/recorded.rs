@@ -17,10 +17,7 @@ const FILES: [&str; 5] = [
 /// Which recorded objects are written, and why. Objects that are not listed are left alone.
 const WRITTEN: &[(&[&str], &[&str])] = &[
     // They get a finalizer, and no condition changes.
-    (
-        &["finalizer"],
-        &["01", "04", "05", "07", "0a", "0f", "14", "15", "16", "1f", "20", "22", "ab", "legacy-import-7"],
-    ),
+    (&["finalizer"], &["01", "04", "05", "07", "0a", "0f", "15", "16", "1f", "20", "22", "ab", "legacy-import-7"]),
     // The slot was written after the last update of its observed status.
     (&["echo"], &["01-2"]),
     // The capacity that they waited for is there; one was accepted without a copy of its spec.
@@ -36,8 +33,14 @@ const WRITTEN: &[(&[&str], &[&str])] = &[
     (&["arrived", "confirmed", "said"], &["11-0"]),
     // It still waits, and its message has the numbers as soon as it is tried again.
     (&["said"], &[WAITING]),
+    // The same for its commitment.
+    (&["finalizer", "said"], &["14"]),
     // Another object has its UUID.
     (&["said"], &[NOT_SERVED]),
+    // They have all cores of their flavor, and a part of its memory.
+    (&["cores"], &["03-2", "04-2", "16-3"]),
+    // Its commitment ends before it starts.
+    (&["start"], &["1f-0"]),
     // The end time of its commitment was removed.
     (&["creator", "end"], &["legacy-import-7-0"]),
 ];
@@ -139,7 +142,9 @@ fn of_slot(change: &Change<'_>) -> Option<&'static str> {
     let label = format!("/metadata/labels/{}", escaped(labels::TYPE));
     match change.pointer {
         pointer if pointer == label => added.then_some("label"),
+        "/spec/startTime" => gone.then_some("start"),
         "/spec/endTime" => gone.then_some("end"),
+        "/spec/resources/cpu" => Some("cores"),
         "/spec/targetHost" => added.then_some("placed"),
         "/status/host" if added => Some("in force"),
         "/status/host" => (text(change.after, "/spec/targetHost") == change.new?.as_str()?).then_some("arrived"),

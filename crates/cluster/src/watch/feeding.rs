@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Api;
 use tokio::sync::Notify;
@@ -11,6 +12,11 @@ use super::naming::Naming;
 use super::outage::OutageLog;
 use super::retries::Retries;
 use crate::{Cluster, DecodeGuard, Kind, Store, StoreMetrics};
+
+/// A watch without errors for so long may have recovered; an idle watch shows nothing. It doubles with each consecutive
+/// failure.
+const FIRST_QUIET: Duration = Duration::from_secs(1);
+pub(super) const LONGEST_QUIET: Duration = Duration::from_secs(10);
 
 pub(super) struct Feeding<K: Kind> {
     pub(super) store: Store<K>,
@@ -67,4 +73,9 @@ impl Progress {
         self.telling.end_outage();
         mem::take(&mut self.failures) > 0
     }
+}
+
+/// How long a watch with this many failures in a row must be without errors.
+pub(super) fn quiet(failures: u32) -> Duration {
+    LONGEST_QUIET.min(FIRST_QUIET * (1 << failures.saturating_sub(1).min(6)))
 }

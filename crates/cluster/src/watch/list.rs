@@ -4,9 +4,8 @@ use kube::api::ListParams;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use super::feeding::{Feeding, Progress};
+use super::feeding::{Feeding, Progress, quiet};
 use super::outage::WatchError;
-use super::quiet;
 use crate::deadlines::READ_DEADLINE;
 use crate::{DecodeGuard, Kind, kind_name};
 

@@ -239,6 +239,8 @@ fn a_detail_alone_is_refreshed_at_most_every_retry_interval() {
     let other = insufficient(1, "24 hosts; capacity 23");
     assert_eq!(status(&old, &other, REFRESH, at(29)), first);
     assert_eq!(time_until_refresh(&old, &other, REFRESH, at(29)), Some(Duration::from_secs(1)));
+    let unknown = CommitmentReady { detail: None, ..insufficient(1, "") };
+    assert_eq!(status(&old, &unknown, REFRESH, at(90)), first, "an unknown detail replaces none");
     let refreshed = status(&old, &other, REFRESH, at(30));
     assert!(refreshed.conditions[0].message.ends_with("capacity 23"), "{refreshed:?}");
     assert_eq!(refreshed.conditions[0].last_transition_time, first.conditions[0].last_transition_time);

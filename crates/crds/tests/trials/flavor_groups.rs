@@ -79,6 +79,7 @@ fn planned(group: &FlavorGroup, groups: &FlavorGroups, memory: Bytes) {
         Err(PlanError::SlotLimit { count, limit }) => assert!(count > limit && limit == SLOTS),
         Err(PlanError::GroupWithoutFlavors(name)) => assert!(name == group.name && group.flavors.is_empty()),
         Err(PlanError::GroupNotFound { group, .. }) => panic!("{group} is missing"),
+        Err(PlanError::ZoneWithoutHosts(zone)) => panic!("{zone} has hosts"),
     }
 }
 

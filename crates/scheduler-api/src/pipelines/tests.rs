@@ -181,7 +181,7 @@ fn invalid(name: &str, spec: &Value) -> InvalidEntry {
     let raw = raw(name, spec);
     InvalidEntry {
         key: ObjectKey::new(ClusterName::home(), name),
-        metadata: Default::default(),
+        metadata: kube::core::ObjectMeta::default(),
         error: "spec.filters: no list".into(),
         raw: Arc::new(raw),
     }

@@ -55,10 +55,10 @@ impl PlannedCommitments {
         plans.take_ready()
     }
 
-    /// One of them was planned. Returns the slots that can get a host.
-    pub(super) fn note(&mut self, uuid: &CommitmentUuid, uid: &str, generation: i64) -> BTreeSet<SlotKey> {
+    /// The object with this UID was planned. Returns the slots that can get a host.
+    pub(super) fn note(&mut self, uuid: &CommitmentUuid, object: &str, generation: i64) -> BTreeSet<SlotKey> {
         let Some(plans) = self.by_uuid.get_mut(uuid) else { return BTreeSet::new() };
-        plans.planned.insert(uid.to_owned(), generation);
+        plans.planned.insert(object.to_owned(), generation);
         plans.take_ready()
     }
 }

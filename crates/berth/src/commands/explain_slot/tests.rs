@@ -91,7 +91,6 @@ async fn a_slot_that_waits_for_capacity() {
 
     What happens next
       once capacity becomes free  it gets a host: number 4 of 4 that wait in zone eu-test-1a; first, where they fit: 3 slots of commitment-early-1
-      within 1m 0s                it is reconciled again, and at once after a change
 
     Not included: decisions of the operator that are not written yet.
     ");

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::super::feeding::LONGEST_QUIET;
 use super::*;
 use crate::testing::LogCapture;
 
