@@ -205,6 +205,8 @@ impl Backend for Process {
         Role::Leader
     }
 
+    fn find_leader(&self) {}
+
     fn not_ready(&self) -> Option<String> {
         None
     }

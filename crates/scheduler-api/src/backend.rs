@@ -28,6 +28,9 @@ pub trait Backend: Send + Sync + 'static {
 
     fn role(&self) -> Role;
 
+    /// A request found no leader that decides: finds out soon which replica leads.
+    fn find_leader(&self);
+
     /// Why this process cannot answer at all yet, for example because its stores are not filled.
     fn not_ready(&self) -> Option<String>;
 

@@ -40,6 +40,10 @@ impl DecidingState {
         self.has_started.store(true, Ordering::Release);
     }
 
+    fn find_leader(&self) {
+        self.leadership.iter().for_each(Leadership::read_lease_soon);
+    }
+
     fn role(&self) -> Role {
         let leads = self.leadership.as_ref().is_none_or(Leadership::is_leader);
         if leads && self.has_started.load(Ordering::Acquire) {
@@ -150,6 +154,10 @@ impl Backend for Nova {
 
     fn role(&self) -> Role {
         self.deciding.role()
+    }
+
+    fn find_leader(&self) {
+        self.deciding.find_leader();
     }
 
     /// It is served only when the stores are filled and the pipelines loaded.

@@ -143,6 +143,10 @@ impl Backend for Noted {
         self.nova.role()
     }
 
+    fn find_leader(&self) {
+        self.nova.find_leader();
+    }
+
     fn not_ready(&self) -> Option<String> {
         self.nova.not_ready()
     }

@@ -8,7 +8,7 @@ use berth_telemetry::clock::Clock;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::PostParams;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -48,6 +48,7 @@ pub struct Election {
     term: Arc<Term>,
     state: watch::Sender<LeadershipState>,
     release: CancellationToken,
+    hurry: Arc<Notify>,
     clock: Arc<dyn Clock>,
     metrics: Arc<LeaseMetrics>,
 }
@@ -71,8 +72,8 @@ impl Election {
     ) -> (Leadership, impl Future<Output = Ended> + Send + use<>) {
         metrics.leads(false);
         let (state, seen) = watch::channel(LeadershipState::default());
-        let (term, release) = (Arc::new(Term::new()), CancellationToken::new());
-        let leadership = Leadership::new(seen, term.clone(), release.clone());
+        let (term, release, hurry) = (Arc::new(Term::new()), CancellationToken::new(), Arc::new(Notify::new()));
+        let leadership = Leadership::new(seen, term.clone(), release.clone(), hurry.clone());
         let election = Self {
             api: Api::namespaced(cluster.client.clone(), &namespace),
             namespace,
@@ -84,6 +85,7 @@ impl Election {
             term,
             state,
             release,
+            hurry,
             clock,
             metrics,
         };
@@ -99,7 +101,7 @@ impl Election {
     }
 
     async fn campaign(&mut self) -> Ended {
-        let release = self.release.clone();
+        let (release, hurry) = (self.release.clone(), self.hurry.clone());
         while !release.is_cancelled() {
             match self.standing.step(self.term.now()) {
                 Action::Read => self.read().await,
@@ -109,6 +111,7 @@ impl Election {
                     tokio::select! {
                         biased;
                         () = release.cancelled() => {},
+                        () = hurry.notified() => self.standing.hurries(self.term.now()),
                         () = sleep_until(self.term.at(until)) => {},
                     }
                 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -43,11 +43,17 @@ pub struct Leadership {
     state: watch::Receiver<LeadershipState>,
     term: Arc<Term>,
     release: CancellationToken,
+    hurry: Arc<Notify>,
 }
 
 impl Leadership {
-    pub(super) fn new(state: watch::Receiver<LeadershipState>, term: Arc<Term>, release: CancellationToken) -> Self {
-        Self { state, term, release }
+    pub(super) fn new(
+        state: watch::Receiver<LeadershipState>,
+        term: Arc<Term>,
+        release: CancellationToken,
+        hurry: Arc<Notify>,
+    ) -> Self {
+        Self { state, term, release, hurry }
     }
 
     /// Resolves when this process leads, which may never happen.
@@ -93,6 +99,12 @@ impl Leadership {
         let (leader, until) =
             state.leader.as_ref().filter(|_| state.ended.is_none() && !self.release.is_cancelled())?;
         (Instant::now() < *until).then(|| leader.clone())
+    }
+
+    /// The leader seems to be gone: the lease is read soon, and not only when its next read is due. May be called as
+    /// often as one likes.
+    pub fn read_lease_soon(&self) {
+        self.hurry.notify_one();
     }
 
     /// Releases the lease, so that the next leader need not wait 15 s. To be called when all controllers have ended:

@@ -12,6 +12,8 @@ pub struct Timing {
     /// A leader that has not renewed for so long has lost.
     pub renew: Duration,
     pub retry: Duration,
+    /// From one read to the next while the leader seems to be gone.
+    pub hurry: Duration,
     /// No write starts when less than this is left of the own lease.
     pub margin: Duration,
 }
@@ -21,6 +23,7 @@ pub const TIMING: Timing = Timing {
     lease: Duration::from_secs(15),
     renew: Duration::from_secs(10),
     retry: Duration::from_secs(2),
+    hurry: Duration::from_millis(250),
     margin: Duration::from_secs(5),
 };
 
@@ -110,6 +113,7 @@ pub struct ReplicaState {
     pub lost: Option<Lost>,
     last_renew_time: RenewTime,
     pub read_from: Duration,
+    hurry_from: Duration,
     pub write_from: Duration,
 }
 
@@ -129,6 +133,7 @@ impl ReplicaState {
             lost: None,
             last_renew_time: RenewTime(i64::MIN),
             read_from: Duration::ZERO,
+            hurry_from: Duration::ZERO,
             write_from: Duration::ZERO,
         }
     }
@@ -168,7 +173,12 @@ impl ReplicaState {
     }
 
     pub fn reads(&mut self, now: Duration) {
-        self.read_from = now + TIMING.retry;
+        (self.read_from, self.hurry_from) = (now + TIMING.retry, now + TIMING.hurry);
+    }
+
+    /// The leader seems to be gone: the next read need not wait for [`Timing::retry`].
+    pub fn hurries(&mut self, now: Duration) {
+        self.read_from = self.read_from.min(self.hurry_from.max(now));
     }
 
     /// A write is being sent. Returns the `renewTime` for it: the wall clock, unless an earlier write of this process

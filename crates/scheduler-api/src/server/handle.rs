@@ -86,6 +86,7 @@ impl<B: Backend> Api<B> {
             if Instant::now() >= latest || !lacks_a_leader(&result) {
                 return result;
             }
+            self.backend.find_leader();
             sleep(RETRY_INTERVAL).await;
         }
     }

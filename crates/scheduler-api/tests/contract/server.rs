@@ -81,6 +81,8 @@ impl Backend for Process {
         self.role.clone()
     }
 
+    fn find_leader(&self) {}
+
     fn not_ready(&self) -> Option<String> {
         None
     }

@@ -174,6 +174,26 @@ async fn a_foreign_lease_is_taken_when_it_has_not_changed_for_long_enough() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_is_read_soon_and_not_too_often_while_the_leader_seems_to_be_gone() {
+    let scene = scene(Some(foreign(15)));
+    sleep(Duration::from_secs(1)).await;
+    let start = scene.now();
+    for _ in 0..100 {
+        scene.leadership.read_lease_soon();
+        sleep(Duration::from_millis(10)).await;
+    }
+    let reads = scene.calls_since(start).len();
+    assert!((4..=5).contains(&reads), "{reads}");
+    let mut released = foreign(1);
+    released["spec"]["holderIdentity"] = json!("");
+    scene.server.lock().put(released);
+    let at = scene.now();
+    scene.leadership.read_lease_soon();
+    scene.leads().await;
+    assert!(scene.now().saturating_sub(at) < Duration::from_millis(300), "{:?}", scene.now());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_without_answers_has_lost_ten_seconds_after_its_last_renewal() {
     let scene = scene(None);
     scene.leads().await;

@@ -74,6 +74,7 @@ async fn a_request_that_waits_goes_to_the_next_leader_or_is_decided_here() {
             if leader.is_some() { "{\"hosts\":[\"elsewhere\"]}\n" } else { "{\"hosts\":[\"a\",\"b\",\"c\"]}\n" };
         seen.is(200, hosts);
         assert!(started.elapsed() < Duration::from_millis(2200));
+        assert!(setting.api.backend().leader_searches.load(Ordering::Relaxed) > 10, "the lease is read soon");
         assert_eq!(setting.forwarded.lock().len(), usize::from(leader.is_some()));
     }
 }

@@ -28,6 +28,8 @@ use crate::{Backend, GuestLookup, Outcome, Role};
 pub(super) struct Process {
     scheduler: Arc<BuiltIn>,
     pub(super) role: Mutex<Role>,
+    /// How often the server asked who leads.
+    pub(super) leader_searches: AtomicUsize,
     pub(super) not_ready: Mutex<Option<String>>,
     pub(super) outcomes: Mutex<Vec<Outcome>>,
     pub(super) kept: AtomicUsize,
@@ -40,6 +42,10 @@ impl Backend for Process {
 
     fn role(&self) -> Role {
         self.role.lock().clone()
+    }
+
+    fn find_leader(&self) {
+        self.leader_searches.fetch_add(1, Ordering::Relaxed);
     }
 
     fn not_ready(&self) -> Option<String> {
@@ -116,6 +122,7 @@ fn made(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>, answers: 
     let process = Process {
         scheduler: Arc::new(scheduler(answers)),
         role: Mutex::new(Role::Leader),
+        leader_searches: AtomicUsize::default(),
         not_ready: Mutex::default(),
         outcomes: Mutex::default(),
         kept: AtomicUsize::default(),
