@@ -18,11 +18,10 @@ use crate::support::nova::{
 use crate::support::objects::{host, rejectable};
 use crate::support::operator::free_addresses;
 use crate::support::replicas::{LEASE, Replicas, TWO};
-use crate::support::waiting::so;
+use crate::support::waiting::{repetitions, so};
 use crate::support::world::World;
 
 const ADDRESS: &str = "reservations.cortex.cloud/api-address";
-const RESTARTS: usize = 3;
 const CLIENTS: usize = 32;
 const CLASSES: &str = "cortex_scheduler_api_request_duration_seconds_count";
 
@@ -181,7 +180,7 @@ async fn asks(at: SocketAddr, vm: String, stop: CancellationToken) -> u64 {
 async fn restarts_of_the_leader_refuse_no_request_of_nova() {
     let mut replicas = begin("roll-01").await;
     let [mut leads, mut follows] = TWO;
-    for restart in 0..RESTARTS {
+    for restart in 0..repetitions("RESTARTS", 3) {
         let (mut clients, stop) = (JoinSet::new(), CancellationToken::new());
         for client in 0..CLIENTS {
             clients.spawn(asks(api(&replicas, follows), format!("vm-{restart}-{client}"), stop.clone()));

@@ -1,14 +1,13 @@
 //! etcd is restored from a backup while the operator runs: it notices that the API server has lost its past, however
 //! fast the API server comes back. The variable RESTORES overrides the number of restores.
 
-use std::env;
 use std::time::Duration;
 
 use berth_crds::Hypervisor;
 use serde_json::json;
 
 use crate::support::objects::{host, non_rejectable};
-use crate::support::waiting::so;
+use crate::support::waiting::{repetitions, so};
 use crate::support::world::World;
 
 /// By how many revisions etcd falls, at least.
@@ -25,8 +24,7 @@ async fn a_restored_etcd_is_noticed_when_the_api_server_is_away_for_10_s() {
 }
 
 async fn restores(away: Duration) {
-    let times = env::var("RESTORES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
-    for _ in 0..times {
+    for _ in 0..repetitions("RESTORES", 1) {
         restore(away).await;
     }
 }

@@ -1,5 +1,6 @@
 //! Waits for a condition, with a text that says what was there instead.
 
+use std::env;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -20,6 +21,11 @@ pub async fn until<T, E: Display>(mut reconcile: impl AsyncFnMut() -> Result<T, 
             Err(_) => sleep(POLL_INTERVAL).await,
         }
     }
+}
+
+/// How often something is repeated, unless this variable of the environment says otherwise.
+pub fn repetitions(variable: &str, usual: usize) -> usize {
+    env::var(variable).ok().and_then(|times| times.parse().ok()).unwrap_or(usual)
 }
 
 /// `Ok` if the condition holds; otherwise the words about what is wrong.
