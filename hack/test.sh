@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs all tests, the demonstrations among them. The last lines have the time and the totals:
 #
+#   N states of hosts checked
 #   N ignored, N min N s
 #   N passed, N failed
 #
@@ -17,6 +18,9 @@ SECONDS=0
 output=$work/output
 : >"$output"
 [ $# -gt 0 ] || set -- --workspace
+# The tests on control planes append to this file how many states of hosts they have checked, a line for each test.
+export HOST_STATES=$work/host-states
+: >"$HOST_STATES"
 
 # sum WORD: adds up the numbers before WORD in the result lines of all test binaries.
 sum() {
@@ -104,6 +108,7 @@ if [ "$failed" != 0 ]; then
   echo "== failed"
   grep -E '^test .* FAILED$|^test result: .* [1-9][0-9]* failed' "$output" || true
 fi
+awk '{ sum += $1 } END { print sum + 0, "states of hosts checked" }' "$HOST_STATES"
 echo "$ignored ignored, $((SECONDS / 60)) min $((SECONDS % 60)) s"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

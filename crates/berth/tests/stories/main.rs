@@ -18,6 +18,7 @@ mod explain_outputs;
 mod external_scheduler;
 mod hands;
 mod histories;
+mod host_states;
 mod hosts;
 mod in_flight;
 mod leader;

@@ -13,7 +13,7 @@ use kube::ResourceExt as _;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::chronicle::{Entry, Kind, Object};
+use crate::commits::{Entry, Kind, Object};
 use crate::support::seen::ready;
 
 /// Far more than a reconciliation takes, also on a machine that compiles at the same time, and more than the grace

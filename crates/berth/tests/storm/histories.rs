@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use tokio::time::advance;
 
 use crate::checker::{Checker, ONE_RECONCILIATION};
-use crate::chronicle::{Entry, Kind, Object};
+use crate::commits::{Entry, Kind, Object};
 use crate::support::objects::{OTHER_ZONE, host, in_zone, non_rejectable};
 
 const SECOND: Duration = Duration::from_secs(1);

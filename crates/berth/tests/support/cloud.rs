@@ -1,5 +1,7 @@
 //! What users, node agents and schedulers do with objects, as calls to the API server.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names};
@@ -21,11 +23,17 @@ use super::seen::Seen;
 #[derive(Clone)]
 pub struct Cloud {
     client: Client,
+    /// The number of hosts with a capacity that were created.
+    created_hosts: Arc<AtomicU64>,
 }
 
 impl Cloud {
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, created_hosts: Arc::default() }
+    }
+
+    pub fn created_hosts(&self) -> u64 {
+        self.created_hosts.load(Ordering::Relaxed)
     }
 
     pub fn api<K>(&self) -> Api<K>
@@ -114,7 +122,9 @@ impl Cloud {
         let created = self.api::<K>().create(&PostParams::default(), object).await.unwrap();
         let status = serde_json::to_value(object).unwrap()["status"].take();
         if !status.is_null() {
+            let is_host = K::kind(&()) == Hypervisor::kind(&()) && status.get("effectiveCapacity").is_some();
             self.edit_status::<K>(&created.name_any(), json!({ "status": status })).await;
+            self.created_hosts.fetch_add(u64::from(is_host), Ordering::Relaxed);
         }
         created
     }

@@ -5,11 +5,14 @@
 //! [`world::World::end`], which checks the invariants, also across a restart.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
+pub mod chronicle;
 pub mod cloud;
 pub mod command;
 pub mod crowd;
 pub mod desk;
 pub mod fake_cluster;
+pub mod host_checker;
+pub mod host_states;
 pub mod http;
 pub mod invariants;
 pub mod nova;

@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::time::sleep;
 
 use super::cloud::Cloud;
+use super::host_checker::HostChecker;
 use super::invariants;
 use super::objects::OTHER_ZONE;
 use super::operator::Operator;
@@ -52,6 +53,8 @@ pub const SIDES: [Side; 2] = [Side::Home, Side::Remote];
 pub struct TwoClusters {
     home: World,
     cloud: Cloud,
+    /// The checker of the remote's hosts; `home` has its own.
+    _host_checker: HostChecker,
     remote: MutexGuard<'static, ControlPlane>,
     config: PathBuf,
 }
@@ -85,8 +88,9 @@ impl TwoClusters {
         }
         grant(&remote).await;
         cloud.clear().await;
+        let host_checker = HostChecker::begin(&remote, &cloud).await;
         let config = remote.kubeconfig().with_file_name("two.json");
-        let two = Self { home, cloud, remote, config };
+        let two = Self { home, cloud, _host_checker: host_checker, remote, config };
         two.configure(&[]);
         two
     }

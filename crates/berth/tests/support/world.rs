@@ -6,6 +6,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use axum::http::HeaderValue;
+use axum::http::header::USER_AGENT;
 use berth_control_plane::{ControlPlane, WriteRequest};
 use berth_crds::{Hypervisor, Knowledge, names};
 use futures::future::select_all;
@@ -17,6 +19,8 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::time::sleep;
 
 use super::cloud::Cloud;
+use super::host_checker::HostChecker;
+use super::host_states::TESTS;
 use super::operator::Operator;
 use super::seen::{Seen, ready};
 use super::waiting::{none, so, until};
@@ -55,6 +59,8 @@ struct Shared {
 /// The fixture of one test. It reads and writes as [`Cloud`] does.
 pub struct World {
     cloud: Cloud,
+    /// Checks every state of every host, and fails the test when it is dropped.
+    host_checker: HostChecker,
     operator: Option<Operator>,
     /// The kubeconfig that the operator is started with.
     kubeconfig: PathBuf,
@@ -99,8 +105,9 @@ impl World {
             shared.control_plane.restart_api_server().await.unwrap();
         }
         cloud.clear().await;
+        let host_checker = HostChecker::begin(&shared.control_plane, &cloud).await;
         cloud.publish_usual_flavor_groups().await;
-        Self { cloud, operator: None, kubeconfig: shared.account.clone(), config: None, shared }
+        Self { cloud, host_checker, operator: None, kubeconfig: shared.account.clone(), config: None, shared }
     }
 
     /// Which of the control planes this is, below [`STAGES`].
@@ -139,6 +146,10 @@ impl World {
     /// Makes an operator that the caller has started the operator of this world.
     pub fn adopt(&mut self, operator: Operator) {
         self.operator = Some(operator);
+    }
+
+    pub fn host_checker(&mut self) -> &mut HostChecker {
+        &mut self.host_checker
     }
 
     /// A client with the rights of an administrator.
@@ -431,9 +442,15 @@ fn configuration(keys: &Value) -> NamedTempFile {
     file
 }
 
-/// Created for each call, because a client lives no longer than the runtime of its test.
+/// A client of a test, with the rights of an administrator.
 pub async fn client(control_plane: &ControlPlane) -> Client {
+    client_as(TESTS, control_plane).await
+}
+
+/// A client with this user agent. Created for each call, because a client lives no longer than the runtime of its test.
+pub async fn client_as(user_agent: &'static str, control_plane: &ControlPlane) -> Client {
     let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    config.headers.push((USER_AGENT, HeaderValue::from_static(user_agent)));
     Client::try_from(config).unwrap()
 }
