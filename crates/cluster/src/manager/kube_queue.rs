@@ -20,7 +20,6 @@ use kube_runtime::watcher::Event;
 use parking_lot::Mutex;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -92,8 +91,6 @@ impl<K: Key> Resource for KeyObject<K> {
 struct Context<R: Reconciler> {
     runs: Runs<R>,
     hand_over: Arc<HandOver<R::Key>>,
-    /// A fair semaphore: keys get their places in the order in which they were handed over.
-    places: Semaphore,
     tracker: TaskTracker,
     around: Around,
     stop: CancellationToken,
@@ -101,18 +98,12 @@ struct Context<R: Reconciler> {
 
 impl<R: Reconciler> Context<R> {
     async fn run(self: Arc<Self>, key: R::Key) -> Action {
-        if !self.hand_over.is_expected(&key) {
+        if !self.hand_over.is_expected(&key) || self.stop.is_cancelled() {
             return Action::AwaitChange;
         }
-        let place = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => return Action::AwaitChange,
-            place = self.places.acquire() => place,
-        };
         self.hand_over.begin(&key);
         let action = self.runs.reconcile(&key).await;
         self.hand_over.finish(&key, action);
-        drop(place);
         action
     }
 }
@@ -129,8 +120,7 @@ pub(super) async fn work<R: Reconciler>(
 ) {
     let context = Arc::new(Context {
         runs,
-        hand_over: HandOver::new(requests),
-        places: Semaphore::new(concurrency.max(1).into()),
+        hand_over: HandOver::new(requests, concurrency.max(1).into()),
         tracker: TaskTracker::new(),
         around,
         stop: stop.clone(),
@@ -213,14 +203,14 @@ impl From<Action> for controller::Action {
 
 // Which keys kube's `Controller` has, and which one it gets next. Since it can limit how many keys run at once
 // (<https://github.com/kube-rs/kube/pull/1277>), the keys that wait for a place are a `HashSet` in its scheduler, of which it takes
-// whichever it meets first; while keys are requested again and again, others are never taken. So the `Controller` is given few keys
-// at a time, in the order of their requests, and none that it has already.
-
-/// The bound of keys that are handed over and have not ended.
-const AT_MOST: usize = 64;
+// whichever it meets first; while keys are requested again and again, others are never taken. So the `Controller` is given only
+// keys that can run at once, in the order of [`Requests`], and none that it has already: a request of an earlier class waits only
+// for runs that have begun.
 
 pub(super) struct HandOver<K> {
     requests: Requests<K>,
+    /// The bound of keys that are handed over and have not ended.
+    at_most: usize,
     keys: Mutex<Keys<K>>,
 }
 
@@ -240,9 +230,9 @@ enum Stage {
 }
 
 impl<K: Key> HandOver<K> {
-    pub fn new(requests: Requests<K>) -> Arc<Self> {
+    pub fn new(requests: Requests<K>, at_most: usize) -> Arc<Self> {
         let keys = Keys { all: BTreeSet::new(), stages: BTreeMap::new() };
-        Arc::new(Self { requests, keys: Mutex::new(keys) })
+        Arc::new(Self { requests, at_most, keys: Mutex::new(keys) })
     }
 
     /// The keys as they are handed over; for one reader.
@@ -259,7 +249,7 @@ impl<K: Key> HandOver<K> {
 
     fn next(&self) -> Option<K> {
         let mut keys = self.keys.lock();
-        if keys.all.len() >= AT_MOST {
+        if keys.all.len() >= self.at_most {
             return None;
         }
         let key = self.requests.take_except(&keys.all)?;
@@ -317,7 +307,7 @@ mod tests {
         let requests = Requests::closed();
         requests.open();
         requests.add(keys);
-        (requests.clone(), HandOver::new(requests))
+        (requests.clone(), HandOver::new(requests, 16))
     }
 
     fn run(hand_over: &HandOver<u32>, key: u32, action: Action) -> bool {
@@ -330,9 +320,9 @@ mod tests {
     fn few_keys_are_handed_over_at_a_time_in_the_order_of_their_requests() {
         let (_, hand_over) = with((0..100).rev());
         let first: Vec<_> = std::iter::from_fn(|| hand_over.next()).collect();
-        assert_eq!(first, (36..100).rev().collect::<Vec<_>>());
-        assert!(run(&hand_over, 50, Action::AwaitChange));
-        assert_eq!((hand_over.next(), hand_over.next()), (Some(35), None));
+        assert_eq!(first, (84..100).rev().collect::<Vec<_>>());
+        assert!(run(&hand_over, 90, Action::AwaitChange));
+        assert_eq!((hand_over.next(), hand_over.next()), (Some(83), None));
     }
 
     #[test]
