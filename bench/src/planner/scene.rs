@@ -76,6 +76,7 @@ impl Scene {
             free_capacity: BTreeMap::new(),
             disruption_limited: None,
             shortage: None,
+            in_the_way: None,
             undecided: None,
             capacity: Capacity::NoObject,
         }

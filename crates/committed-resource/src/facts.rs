@@ -14,7 +14,7 @@ use berth_core::slot::Slot;
 use berth_core::{ClusterName, Cores, HostName, Resources, SlotName};
 use berth_crds::conditions::commitment::Reason;
 use berth_crds::{CommitmentState, CommittedResource, Condition, Reservation, conditions};
-use berth_scheduler::Shortage;
+use berth_scheduler::{SchedulerError, Shortage};
 use jiff::Timestamp;
 
 use crate::block_reason::{BlockReason, UnreadableHost};
@@ -59,6 +59,8 @@ pub struct CommitmentFacts {
     pub disruption_limited: Option<Condition>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
+    /// What keeps its slots from hosts although it may end by itself; read only if it may be rejected.
+    pub in_the_way: Option<SchedulerError>,
     /// Why no host can be chosen for the first of its slots, as that slot says.
     pub undecided: Option<String>,
     /// How many cores its group has in its zone, for a commitment of cores.

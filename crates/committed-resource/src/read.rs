@@ -14,7 +14,7 @@ use berth_core::slot::Slot;
 use berth_core::{ClusterName, HostName, Resources, SlotKey, SlotName, Zone, planner};
 use berth_crds::conditions::{self, safety};
 use berth_crds::{CommittedResource, Condition, Hypervisor, Reservation, ReservationType, facts, labels};
-use berth_scheduler::{Scheduler, Shortage};
+use berth_scheduler::{Scheduler, SchedulerError, Shortage};
 use kube::ResourceExt;
 
 use crate::block_reason::UnreadableHost;
@@ -44,7 +44,7 @@ impl<S: Scheduler> Reader<'_, S> {
         let (holdings, disruption_limited) = self.holdings(key, object);
         let (site, belongs_to) = (self.site(&spec.zone), belongs_to(self.routes, key, object));
         let unread = |cluster| self.commitments.require_synced(cluster).err();
-        CommitmentFacts {
+        let mut facts = CommitmentFacts {
             name: object.name_any(),
             paused: self.pauses.commitment(object),
             cluster: key.cluster.clone(),
@@ -70,7 +70,12 @@ impl<S: Scheduler> Reader<'_, S> {
             outdated,
             spec,
             accepted,
+            in_the_way: None,
+        };
+        if facts.may_reject() {
+            facts.in_the_way = self.in_the_way(&facts.holdings, facts.site.as_ref().ok());
         }
+        facts
     }
 
     /// The slots with the commitment's UUID in every cluster of Reservations, and the first condition `DisruptionLimited`.
@@ -134,6 +139,13 @@ impl<S: Scheduler> Reader<'_, S> {
         let cluster = &site?.cluster;
         let waiting = holdings.get(cluster)?.slots.iter().find(|slot| slot.waiting)?;
         self.scheduler.waiting(&SlotKey::new(cluster.clone(), waiting.name.clone()))
+    }
+
+    fn in_the_way(&self, holdings: &BTreeMap<ClusterName, Holding>, site: Option<&Site>) -> Option<SchedulerError> {
+        let cluster = &site?.cluster;
+        let bare = holdings.get(cluster)?.slots.iter().filter(|slot| slot.target_host.is_none() && !slot.terminating);
+        let keys: Vec<_> = bare.map(|slot| SlotKey::new(cluster.clone(), slot.name.clone())).collect();
+        self.scheduler.in_the_way(&keys)
     }
 
     /// What the first slot says for which nobody can choose a host at the moment.

@@ -162,6 +162,9 @@ fn reserve(after: &CommitmentFacts, decided: &CommitmentDecision) -> CommitmentR
     let staying = after.slots().iter().filter(|slot| !slot.terminating);
     let standings: Vec<_> = staying.map(|slot| slot.generation_verdict(after.generation)).collect();
     if decided.shortage.is_some() || standings.contains(&GenerationVerdict::Failed) {
+        if let Some(why) = &after.in_the_way {
+            return CommitmentReady::no(Reason::Reserving, Message::Other(why.to_string()));
+        }
         let placed = after.slots().iter().filter(|slot| slot.target_host.is_some()).count();
         let final_ = after.may_reject() && after.host_unreadable().is_none();
         let reason = if final_ { Reason::Rejected } else { Reason::Reserving };

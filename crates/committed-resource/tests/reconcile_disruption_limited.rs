@@ -93,6 +93,18 @@ async fn a_cluster_full_of_vanished_hosts_moves_nothing_and_reports_it_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_of_the_commitment_says_once_that_its_slots_are_held_back() {
+    let (server, _) = thirty_slots().await;
+    let process = Process::start_with_events(&server, &clock());
+    lose(&server, &process, &["node1", "node2", "node3"]).await;
+    process.enqueue_all();
+    assert_eq!(process.settle().await, []);
+    let events = process.events().await;
+    let start = "Warning DisruptionLimited commitment-uuid-1 at least 21 of 30 slots of zone eu-test-1a would be moved";
+    assert_eq!(events.iter().filter(|event| event.starts_with(start)).count(), 1, "{events:#?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn when_the_hosts_are_back_nothing_is_left_of_the_stop() {
     let (server, process) = thirty_slots().await;
     lose(&server, &process, &["node1", "node2", "node3"]).await;

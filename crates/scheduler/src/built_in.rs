@@ -292,6 +292,10 @@ impl Scheduler for BuiltIn {
     fn waiting(&self, key: &SlotKey) -> Option<Shortage> {
         self.lock().waiting.shortage(key).cloned()
     }
+
+    fn in_the_way(&self, keys: &[SlotKey]) -> Option<SchedulerError> {
+        self.lock().in_the_way_of(keys)
+    }
 }
 
 // Whether the host that a slot names is valid for it. The Reservation controller acts on the result.

@@ -60,4 +60,10 @@ pub trait Scheduler: Send + Sync + 'static {
 
     /// Why the slot found no host at its last try, while it is in the waiting list.
     fn waiting(&self, key: &SlotKey) -> Option<Shortage>;
+
+    /// What keeps these slots without a host from hosts although it may end by itself: claims and entries in doubt. `None`
+    /// if they would find no hosts without that either.
+    fn in_the_way(&self, _keys: &[SlotKey]) -> Option<SchedulerError> {
+        None
+    }
 }

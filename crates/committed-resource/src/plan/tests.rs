@@ -45,6 +45,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> CommitmentFacts {
         free_capacity: BTreeMap::new(),
         disruption_limited: None,
         shortage: None,
+        in_the_way: None,
         undecided: None,
         capacity: crate::facts::Capacity::NoObject,
     }

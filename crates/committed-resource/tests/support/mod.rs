@@ -19,6 +19,7 @@ use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub const UUID: &str = "uuid-1";
@@ -67,9 +68,24 @@ pub struct Process {
 impl Process {
     pub fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
         let world = World::new(server);
+        let events = events(&world).0;
+        Self::start_with(world, clock, events)
+    }
+
+    /// The same, and its events are written to the API server.
+    pub fn start_with_events(server: &Server, clock: &Arc<dyn Clock>) -> Self {
+        let world = World::new(server);
+        let (events, publishing) = events(&world);
+        tokio::spawn(publishing);
+        Self::start_with(world, clock, events)
+    }
+
+    fn start_with(world: World, clock: &Arc<dyn Clock>, events: Events) -> Self {
         let disruption_limit = world.disruption_limit(clock).unwrap();
-        let commitments = Arc::new(commitments(&world, clock, disruption_limit.clone(), world.scheduler.clone()));
-        let slots = Arc::new(slots(&world, clock, disruption_limit));
+        let scheduler = world.scheduler.clone();
+        let commitments = commitments_with(&world, clock, disruption_limit.clone(), scheduler, events.clone());
+        let commitments = Arc::new(commitments);
+        let slots = Arc::new(slots(&world, clock, disruption_limit, events));
         world.declare(&commitments, &world.commitments).unwrap();
         world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
@@ -118,6 +134,17 @@ impl Process {
         assert_eq!(self.world.server.take_log(), [""; 0], "a second plan is empty");
         assert_eq!(self.world.server.version(), version);
         failures
+    }
+
+    /// Type, reason, object and note of the events on the API server.
+    pub async fn events(&self) -> Vec<String> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let all = self.world.server.all_raw("/apis/events.k8s.io/v1/events");
+        let text = |event: &Arc<Value>| {
+            let fields = [&event["type"], &event["reason"], &event["regarding"]["name"], &event["note"]];
+            fields.map(|field| field.as_str().unwrap_or_default()).join(" ")
+        };
+        all.iter().map(text).collect()
     }
 
     pub fn enqueue_all(&self) {
@@ -180,9 +207,9 @@ fn metrics() -> Metrics {
     Metrics::new(&[].into()).unwrap()
 }
 
-fn events(world: &World) -> Events {
+fn events(world: &World) -> (Events, impl Future<Output = ()> + Send + use<>) {
     let counted = berth_cluster::ClusterMetrics::register(&metrics()).unwrap().events;
-    Events::new(&world.clusters, None, counted, CancellationToken::new()).0
+    Events::new(&world.clusters, None, counted, CancellationToken::new())
 }
 
 /// The controller of commitments with this scheduler.
@@ -191,6 +218,16 @@ pub fn commitments<S: Scheduler>(
     clock: &Arc<dyn Clock>,
     disruption_limit: DisruptionLimit,
     scheduler: Arc<S>,
+) -> CommittedResourceController<S> {
+    commitments_with(world, clock, disruption_limit, scheduler, events(world).0)
+}
+
+fn commitments_with<S: Scheduler>(
+    world: &World,
+    clock: &Arc<dyn Clock>,
+    disruption_limit: DisruptionLimit,
+    scheduler: Arc<S>,
+    events: Events,
 ) -> CommittedResourceController<S> {
     let stores = &world.stores;
     CommittedResourceController::new(Context {
@@ -206,7 +243,7 @@ pub fn commitments<S: Scheduler>(
         scheduler,
         domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),
-        events: events(world),
+        events,
         metrics: CommitmentMetrics::register(&metrics(), stores.commitments.clone()).unwrap(),
         settings: Settings {
             limits: Limits::default(),
@@ -224,7 +261,12 @@ pub fn commitments<S: Scheduler>(
     })
 }
 
-fn slots(world: &World, clock: &Arc<dyn Clock>, disruption_limit: DisruptionLimit) -> ReservationController<BuiltIn> {
+fn slots(
+    world: &World,
+    clock: &Arc<dyn Clock>,
+    disruption_limit: DisruptionLimit,
+    events: Events,
+) -> ReservationController<BuiltIn> {
     let stores = &world.stores;
     ReservationController::new(berth_reservation::Context {
         reservations: world.writer(&stores.reservations),
@@ -239,7 +281,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, disruption_limit: DisruptionLimi
         scheduler: world.scheduler.clone(),
         domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),
-        events: events(world),
+        events,
         metrics: ReservationMetrics::register(&metrics(), &stores.reservations).unwrap(),
         settings: berth_reservation::Settings {
             delays: berth_reservation::Delays {

@@ -101,4 +101,11 @@ impl Scheduler for Chosen {
             Self::External(one) => one.waiting(key),
         }
     }
+
+    fn in_the_way(&self, keys: &[SlotKey]) -> Option<SchedulerError> {
+        match self {
+            Self::BuiltIn(one) => one.in_the_way(keys),
+            Self::External(one) => one.in_the_way(keys),
+        }
+    }
 }

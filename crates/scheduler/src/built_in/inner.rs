@@ -155,8 +155,16 @@ impl WaitingList {
     }
 
     pub(crate) fn shortage(&self, key: &SlotKey) -> Option<&Shortage> {
+        self.entry(key).map(|(_, shortage)| shortage)
+    }
+
+    pub(crate) fn request(&self, key: &SlotKey) -> Option<&SlotRequest> {
+        self.entry(key).map(|(slot, _)| &**slot)
+    }
+
+    fn entry(&self, key: &SlotKey) -> Option<&(Arc<SlotRequest>, Shortage)> {
         let rank = self.ranks.get(key)?;
-        self.slots.get(&(rank.clone(), key.clone())).map(|(_, shortage)| shortage)
+        self.slots.get(&(rank.clone(), key.clone()))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use berth_capacity_view::{Assumed, Claim, DecisionEntries, HostState, Overlay, Question};
 use berth_core::reservation::Reservation;
-use berth_core::{HostName, VmId};
+use berth_core::{HostName, SlotKey, VmId};
 
 use super::inner::Inner;
 use crate::engine::Scope;
@@ -150,6 +150,24 @@ impl Inner {
         self.claims_in_the_way(overlay, commitment)
     }
 
+    /// The same for existing slots. What those need that are not in the waiting list is unknown until they were tried.
+    pub(super) fn in_the_way_of(&self, keys: &[SlotKey]) -> Option<SchedulerError> {
+        if keys.is_empty() {
+            return None;
+        }
+        let view = &self.fleet.view;
+        let slots: Option<Vec<_>> = keys.iter().map(|key| self.waiting.request(key).cloned()).collect();
+        match slots {
+            Some(slots) => {
+                self.what_is_in_the_way(&CommitmentRequest { slots, existing: true, ..CommitmentRequest::default() })
+            }
+            None => match view.all_assumed().find(|entry| entry.doubt) {
+                Some(entry) => Some(doubt_error(entry)),
+                None => promised(&view.all_claims().collect::<Vec<_>>()),
+            },
+        }
+    }
+
     /// The claims on the hosts that the commitment would have got without any claim.
     fn claims_in_the_way(&self, mut overlay: Overlay<'_>, commitment: &CommitmentRequest) -> Option<SchedulerError> {
         let view = &self.fleet.view;
@@ -159,9 +177,7 @@ impl Inner {
         let hosts: BTreeSet<HostName> = found.ok()?.into_iter().map(Found::into_host).collect::<Result<_, _>>().ok()?;
         let (there, elsewhere): (Vec<&Claim>, Vec<_>) =
             view.all_claims().partition(|claim| hosts.contains(&claim.host));
-        let claims = if there.is_empty() { elsewhere } else { there };
-        let last = claims.iter().max_by_key(|claim| (claim.until, &claim.instance))?;
-        Some(SchedulerError::Promised { last: Box::new(Claim::clone(last)), more: claims.len() - 1 })
+        promised(if there.is_empty() { &elsewhere } else { &there })
     }
 
     /// Ends the new entries if the whole commitment is refused; otherwise updates the waiting list and the kept hosts.
@@ -327,6 +343,11 @@ fn entry(slot: &SlotRequest, host: &HostName) -> Assumed {
 /// The instance whose claim an earlier response about the slot has made; it did not count for the decision.
 fn claimant(slot: &SlotRequest) -> VmId {
     VmId::new(slot.key.name.as_str())
+}
+
+fn promised(claims: &[&Claim]) -> Option<SchedulerError> {
+    let last = claims.iter().max_by_key(|claim| (claim.until, &claim.instance))?;
+    Some(SchedulerError::Promised { last: Box::new(Claim::clone(last)), more: claims.len() - 1 })
 }
 
 fn doubt_error(entry: &Assumed) -> SchedulerError {

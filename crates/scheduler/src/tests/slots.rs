@@ -228,6 +228,21 @@ fn a_commitment_is_not_refused_for_capacity_that_vms_were_promised() {
     assert_eq!((scheduler.assumed(), scheduler.claimed()), (0, 2));
     assert!(place_all(&scheduler, &three).1.is_some(), "there is no capacity for three without the claims either");
 
+    // The same for slots that exist.
+    let existing = CommitmentRequest { existing: true, all_or_nothing: false, ..both.clone() };
+    let keys: Vec<_> = existing.slots.iter().map(|slot| slot.key.clone()).collect();
+    assert_eq!(scheduler.in_the_way(&[]), None);
+    assert_eq!(scheduler.in_the_way(&keys).map(|why| why.to_string()).as_deref(), Some(text), "not tried yet");
+    assert!(place_all(&scheduler, &existing).1.is_some());
+    assert_eq!(scheduler.in_the_way(&keys).map(|why| why.to_string()).as_deref(), Some(text));
+    let large = CommitmentRequest { existing: true, all_or_nothing: false, ..three.clone() };
+    let of_three: Vec<_> = large.slots.iter().map(|slot| slot.key.clone()).collect();
+    assert!(place_all(&scheduler, &large).1.is_some());
+    assert_eq!(scheduler.in_the_way(&of_three), None, "three do not fit without the claims either");
+    for key in keys.iter().chain(&of_three) {
+        let _ = scheduler.withdraw(key);
+    }
+
     // An entry in doubt besides them does not lead to a rejection either.
     let unknown = wanted("x", 1, 0, size());
     let _ = scheduler.expire(Duration::from_secs(600));
