@@ -60,3 +60,47 @@ async fn compare(api: &Api<CustomResourceDefinition>, needed: &CustomResourceDef
         Err(_) => DefinitionState::Unread(format!("no answer within {} s", READ_DEADLINE.as_secs())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Reply, Request, scripted};
+
+    /// The answer of a cluster in which every CRD is another case.
+    fn answer(request: &Request) -> Reply {
+        let name = request.path.strip_prefix("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/").unwrap();
+        let crd = generate::of_others().into_iter().find(|crd| crd.name_any() == name).unwrap();
+        let mut crd = serde_json::to_value(crd).unwrap();
+        match name {
+            "knowledges.cortex.cloud" => Reply::Json(200, crd),
+            "hypervisors.kvm.cloud.sap" => {
+                crd["spec"]["versions"][0]["subresources"] = json!({});
+                Reply::Json(200, crd)
+            }
+            "pipelines.cortex.cloud" => Reply::error(404, "NotFound", "not found"),
+            _ => Reply::error(403, "Forbidden", "no right to get"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_crd_of_each_kind_of_others_is_read_and_compared() {
+        let all = definitions_of_others(&scripted(answer), &Routes::home_only()).await;
+        let of = |kind: &str| all.iter().find(|one| one.kind == kind).unwrap().state.clone();
+        assert_eq!(all.len(), 4);
+        assert_eq!(of("Knowledge"), DefinitionState::Installed(vec![]));
+        let lacks = vec!["it has no subresource status".to_owned()];
+        assert_eq!(of("Hypervisor"), DefinitionState::Installed(lacks));
+        assert_eq!(of("Pipeline"), DefinitionState::Absent);
+        let DefinitionState::Unread(why) = of("Datasource") else { panic!("{all:?}") };
+        assert!(why.contains("403"), "{why}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
+        let all = definitions_of_others(&scripted(|_| Reply::Hang), &Routes::home_only()).await;
+        let unread = DefinitionState::Unread(format!("no answer within {} s", READ_DEADLINE.as_secs()));
+        assert!(all.iter().all(|one| one.state == unread), "{all:?}");
+    }
+}

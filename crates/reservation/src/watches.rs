@@ -240,6 +240,10 @@ mod tests {
         assert!(enqueued(testing::slot("one", 0)));
         let mut failover = testing::slot("one", 0);
         failover.spec.type_ = ReservationType::FailoverReservation;
-        assert!(!enqueued(failover), "for any data");
+        assert!(!enqueued(failover.clone()), "for any data");
+        // The newest state of a valid object that becomes invalid is the last valid one.
+        let (key, last) = (ObjectKey::new(ClusterName::home(), "r"), Arc::new(failover));
+        let invalid = Change { key, old: Some(last.clone()), new: Some(last) };
+        assert!(map_reservation(&invalid, &Retries::default()).is_some(), "it is reported");
     }
 }

@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use berth_cluster::testing::{applied_raw, failing};
-use berth_cluster::{Action, Classified, ErrorClass};
+use berth_cluster::{Action, Classified, ErrorClass, Reconciler as _};
 use berth_core::ClusterName;
 use berth_crds::conditions::{self, safety};
 use berth_crds::{Hypervisor, Knowledge, Reservation, labels, names, testing};
@@ -285,6 +285,11 @@ async fn a_block_of_another_type_is_left_alone() {
 /// `node1` is given another zone, and the controller has reconciled.
 async fn relabelled(slots: u64) -> Process {
     let process = begin(&[("node1", 30), ("node2", 30)]);
+    relabel_under(&process, slots).await;
+    process
+}
+
+async fn relabel_under(process: &Process, slots: u64) {
     for number in 0..slots {
         process.make(number, Some("node1"));
     }
@@ -295,7 +300,6 @@ async fn relabelled(slots: u64) -> Process {
     let labels = json!({ "metadata": { "labels": { labels::ZONE: "elsewhere" } } });
     process.world.server.edit::<Hypervisor>("node1", &labels).unwrap();
     assert_eq!(process.settle().await, []);
-    process
 }
 
 fn misplaced(process: &Process, number: u64) -> Option<String> {
@@ -324,6 +328,20 @@ async fn slots_on_a_host_that_was_given_another_zone_say_so_and_leave_after_the_
     assert_eq!((process.hosts(0), process.hosts(1)), (on("node1"), on("node2")));
     assert_eq!((misplaced(&process, 0).is_some(), misplaced(&process, 1)), (true, None));
     process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_of_each_slot_says_once_that_its_host_was_given_another_zone() {
+    let process = begin(&[("node1", 30), ("node2", 30)]);
+    let process = Process::start_with_events(&process.world.server, process.clock);
+    relabel_under(&process, 2).await;
+    process.world.slots.add(process.slots.first_keys());
+    assert_eq!(process.settle().await, []);
+    let events = process.events().await;
+    for number in [0, 1] {
+        let start = format!("Warning HostInAnotherZone {} host node1 is in zone \"elsewhere\" now, ", name(number));
+        assert_eq!(events.iter().filter(|event| event.starts_with(&start)).count(), 1, "{events:#?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use berth_cluster::{Action, ObjectKey, Reconciler as _, RequestClass};
 use berth_core::ClusterName;
-use berth_crds::Reservation;
+use berth_crds::{Knowledge, Reservation, names};
 use berth_testkit::seeds;
+use serde_json::json;
 
 use support::*;
 
@@ -57,6 +58,27 @@ async fn waiting_slots_are_not_tried_when_they_are_reconciled_and_one_of_them_ha
     assert_eq!(answers.load(Ordering::SeqCst), 2, "all together, and itself");
     assert_eq!(process.settle().await, []);
     assert_eq!(answers.load(Ordering::SeqCst), 2, "the others only report the new outcome");
+    process.rests().await;
+}
+
+/// For example because a filter is left out that removed all hosts.
+#[tokio::test(start_paused = true)]
+async fn another_pipeline_and_other_flavor_groups_make_all_of_them_due_at_once() {
+    let (process, answers) = waiting().await;
+    let spec = json!({ "schedulingDomain": "nova", "type": "filter-weigher" });
+    let pipeline = json!({ "apiVersion": "cortex.cloud/v1alpha1", "kind": "Pipeline", "metadata": { "name": "other" },
+                           "spec": spec });
+    for change in ["pipeline", "flavor groups"] {
+        answers.store(0, Ordering::SeqCst);
+        if change == "pipeline" {
+            process.world.server.create_raw(pipeline.clone()).unwrap();
+        } else {
+            let touched = json!({ "metadata": { "labels": { "touched": "once" } } });
+            process.world.server.edit::<Knowledge>(names::FLAVOR_GROUPS, &touched).unwrap();
+        }
+        assert_eq!(process.settle().await, []);
+        assert_eq!(answers.load(Ordering::SeqCst), 2, "{change}: all together, and the first one itself");
+    }
     process.rests().await;
 }
 

@@ -7,7 +7,8 @@ use berth_crds::conditions::{find, is_ready};
 use berth_crds::{Condition, Hypervisor};
 use serde_json::json;
 
-use crate::support::objects::{host, non_rejectable};
+use crate::support::desk::Desk;
+use crate::support::objects::{host, non_rejectable, slot_name};
 use crate::support::seen::{Seen, slot_ready};
 use crate::support::waiting::so;
 use crate::support::world::World;
@@ -62,6 +63,7 @@ async fn slots_of_vanished_hosts_stay_until_the_command_in_their_condition_is_sy
     world.until_metric(engaged[1], &[berth_crds::testing::ZONE], 3).await;
     an_event_tells(&world).await;
     world.event_says("DisruptionLimited", "of 3 slots of zone").await;
+    explain_says_it_first(&world, "limit-1").await;
 
     follow(&world, &condition.message).await;
     world
@@ -73,6 +75,17 @@ async fn slots_of_vanished_hosts_stay_until_the_command_in_their_condition_is_sy
     world.accepted("limit-1").await;
     world.until_metric(engaged[0], &[berth_crds::testing::ZONE], 0).await;
     world.end().await;
+}
+
+/// In its first line, and a loss of the host is not announced for a time that does not come.
+async fn explain_says_it_first(world: &World, uuid: &str) {
+    let (desk, slot) = (Desk::of(world.account()), slot_name(uuid, 0));
+    for command in [["explain", "commitment", uuid], ["explain", "slot", &slot]] {
+        let text = desk.berth(&command, "").await.stdout;
+        assert!(text.starts_with("DISRUPTION LIMITED: too many slots would be deleted or moved at once"), "{text}");
+        let next = text.lines().find(|line| line.contains("lose their host")).expect(&text);
+        assert!(next.contains("once the cause is gone or a user confirms"), "{text}");
+    }
 }
 
 /// One event for the zone, on the object that confirms it.

@@ -1,11 +1,14 @@
 //! Nova asks where VMs may go, and bookings take capacity. Runs the real binary on a real API server.
 
+use berth_crds::testing;
 use futures::future::{join, join_all};
+use jiff::Timestamp;
 use serde_json::json;
 
+use crate::support::desk::Desk;
 use crate::support::http;
 use crate::support::nova::{ask, booked, hosts_are_known, of_another_project, only_asks, slots_with, starts, wants};
-use crate::support::objects::{SLOT_GIB, host, non_rejectable, rejectable};
+use crate::support::objects::{SLOT_GIB, ZONE, host, non_rejectable, rejectable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
@@ -61,6 +64,24 @@ async fn a_vm_of_a_project_with_a_commitment_goes_to_the_host_of_its_slot_and_in
     has_capacity(&world, &here, 3).await;
     world.rest().await;
     assert_eq!([free(&world, &here).await, free(&world, other).await], [3, 4]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_nova_was_promised_is_listed_by_the_commands() {
+    let world = with_hosts(&[("node1", 2)]).await;
+    let request = of_another_project(wants("vm-1", &["node1"]));
+    assert_eq!(ask(world.operator().api(), &request).await, ["node1"]);
+    let desk = Desk::of(world.account());
+    let host = ["explain", "host", "node1"];
+    let request = ["schedule", "--flavor", testing::FLAVOR, "--zone", ZONE];
+    for command in [&host[..], &request] {
+        let text = desk.shown(command).await;
+        let (_, claims) = text.split_once("\nClaimed for VMs that have not appeared yet\n").expect(&text);
+        let claim: Vec<&str> = claims.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(claim[..7], ["vm-1", "another-project", "node1", "480", "GiB,", "30", "cores"], "{text}");
+        assert!(claim[7].parse::<Timestamp>().unwrap() > Timestamp::now(), "{text}");
+    }
     world.end().await;
 }
 

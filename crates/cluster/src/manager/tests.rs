@@ -102,6 +102,15 @@ impl Reconciler for Things {
         self.first.clone()
     }
 
+    /// By the first letter of the name.
+    fn request_class(&self, key: &ObjectKey) -> RequestClass {
+        match key.name.chars().next() {
+            Some('f') => RequestClass::Finish,
+            Some('r') => RequestClass::Retry,
+            _ => RequestClass::New,
+        }
+    }
+
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Failed> {
         let millis = u64::try_from(self.started_at.elapsed().as_millis()).unwrap();
         let before = {
@@ -414,6 +423,12 @@ async fn keys_are_reconciled_in_the_order_of_their_requests() {
     assert_eq!(order_of(Queue::Kube, &["x", "c", "a", "b", "c"], "").await, ["x", "c", "a", "b"]);
     let again = order_of(Queue::Kube, &["x", "c", "a"], "x").await;
     assert_eq!(again, ["x", "c", "a", "x"], "a key that is requested while it is reconciled waits behind the others");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_begun_is_finished_before_new_work_and_what_waits_is_tried_last() {
+    let order = order_of(Queue::Kube, &["x", "r1", "r2", "n1", "f1", "n2", "f2"], "").await;
+    assert_eq!(order, ["x", "f1", "f2", "n1", "n2", "r1", "r2"]);
 }
 
 async fn an_earlier_requeue_replaces_a_later_one(kept: Kept) {

@@ -55,10 +55,34 @@ pub fn begin(hosts: &[(&str, u64)]) -> Process {
 impl Process {
     pub fn start(server: &Server, clock: Arc<dyn Clock>) -> Self {
         let world = World::new(server);
-        let slots = Arc::new(controller(&world, &clock));
+        let events = events(&world).0;
+        Self::start_with(world, clock, events)
+    }
+
+    /// The same, and its events are written to the API server.
+    pub fn start_with_events(server: &Server, clock: Arc<dyn Clock>) -> Self {
+        let world = World::new(server);
+        let (events, publishing) = events(&world);
+        tokio::spawn(publishing);
+        Self::start_with(world, clock, events)
+    }
+
+    fn start_with(world: World, clock: Arc<dyn Clock>, events: Events) -> Self {
+        let slots = Arc::new(controller(&world, &clock, events));
         world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
         Self { world, slots, clock }
+    }
+
+    /// Type, reason, object and note of the events on the API server.
+    pub async fn events(&self) -> Vec<String> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let all = self.world.server.all_raw("/apis/events.k8s.io/v1/events");
+        let text = |event: &Arc<Value>| {
+            let fields = [&event["type"], &event["reason"], &event["regarding"]["name"], &event["note"]];
+            fields.map(|field| field.as_str().unwrap_or_default()).join(" ")
+        };
+        all.iter().map(text).collect()
     }
 
     /// Books a VM of half a slot into slot `number`.
@@ -157,9 +181,13 @@ pub fn path(number: u64) -> String {
     path_of::<Reservation>(&name(number))
 }
 
-fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn> {
+fn events(world: &World) -> (Events, impl Future<Output = ()> + Send + use<>) {
+    let counted = ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap().events;
+    Events::new(&world.clusters, None, counted, CancellationToken::new())
+}
+
+fn controller(world: &World, clock: &Arc<dyn Clock>, events: Events) -> ReservationController<BuiltIn> {
     let (stores, metrics) = (&world.stores, Metrics::new(&[].into()).unwrap());
-    let counted = ClusterMetrics::register(&metrics).unwrap().events;
     ReservationController::new(Context {
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
@@ -173,7 +201,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         scheduler: world.scheduler.clone(),
         domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),
-        events: Events::new(&world.clusters, None, counted, CancellationToken::new()).0,
+        events,
         metrics: ReservationMetrics::register(&metrics, &stores.reservations).unwrap(),
         settings: Settings {
             delays: Delays {

@@ -108,6 +108,29 @@ async fn an_answer_that_is_cut_is_503_and_nothing_is_sent_twice() {
     }
 }
 
+/// Whether the request may be sent to the next leader.
+async fn is_unanswered(leader: &str, left: Duration) -> bool {
+    let response = forward().forward(leader, Bytes::new(), &HeaderMap::new(), left).await;
+    response.extensions().get::<Unanswered>().is_some()
+}
+
+#[tokio::test]
+async fn a_request_may_be_sent_again_if_no_leader_has_answered_it() {
+    let not_decided = Reply::http(503, "x-berth-not-decided: 1\r\n", "not ready\n");
+    for (reply, left, expected) in [
+        (not_decided, LONG, true),
+        (Reply::Close, LONG, true),
+        (Reply::http(200, "", "{\"hosts\":[]}\n"), LONG, false),
+        (Reply::http(503, "", "overloaded\n"), LONG, false),
+        (Reply::silence(), Duration::from_millis(200), false),
+    ] {
+        let shown = format!("{reply:?}");
+        let leader = Stub::start([reply]).await;
+        assert_eq!(is_unanswered(&leader.base(), left).await, expected, "{shown}");
+    }
+    assert!(is_unanswered(&Stub::closed_port().await, LONG).await, "the leader has ended");
+}
+
 #[test]
 fn an_identity_that_fits_no_header_is_a_one() {
     assert_eq!(Forward::new("a\nb").unwrap().me, "1");

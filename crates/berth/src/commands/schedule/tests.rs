@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use berth_core::flavor::FlavorGroups;
 use berth_core::host::{Capabilities, ConditionStatus, Host};
 use berth_core::{Bytes, ClusterName, Cores, Resources};
-use berth_scheduler::{BuiltIn, Intent, Request, Settings, TieBreak};
+use berth_scheduler::{BuiltIn, Call, Intent, Options, Request, Settings, TieBreak};
 use berth_telemetry::config::ReservationController;
 use insta::assert_snapshot;
 use serde_json::json;
@@ -86,6 +86,25 @@ fn hosts_with_their_weights_and_the_others_by_filter() {
 
     Not included: decisions of the operator that are not written yet.
     ");
+}
+
+#[test]
+fn claims_are_counted_and_listed_with_vm_project_size_and_end() {
+    let (scheduler, request) = (scheduler(), short(&source("az-a", None), &configured()));
+    for vm in ["vm-1", "vm-2"] {
+        let asked =
+            Request { instance: vm.into(), project: "p2".into(), options: Options::default(), ..request.clone() };
+        let time = "2026-03-01T12:00:00Z".parse().unwrap();
+        let now = std::time::Duration::ZERO;
+        let call = Call { request: &asked, now, time, chance: 0, guest: None, explain: false, stopwatch: None };
+        assert_eq!(scheduler.answer(&call).unwrap().hosts[0].as_str(), "node1");
+    }
+    let (answer, explanation) = (scheduler.run(&request).unwrap().hosts, scheduler.explain(&request).unwrap());
+    let run = report(&request, &answer, explanation, &scheduler.claims_in(&request.zone), &[]);
+    let text = text(&run, 20, false);
+    let (_, claims) = text.split_once("Claimed").unwrap();
+    assert_snapshot!(format!("Claimed{claims}"), @"");
+    assert!(scheduler.claims_in(&"az-b".into()).is_empty(), "another zone");
 }
 
 #[test]

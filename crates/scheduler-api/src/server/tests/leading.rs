@@ -117,7 +117,7 @@ async fn a_forwarded_request_is_decided_here_or_not_at_all() {
     setting.follow(LEADER);
     let seen = setting.send(forwarded()).await;
     seen.is(503, "this replica has lost the leadership; try again\n");
-    assert_eq!(seen.header("retry-after"), "1");
+    assert_eq!((seen.header("retry-after"), seen.header("x-berth-not-decided")), ("1", "1"));
     assert!(setting.forwarded.lock().is_empty());
 }
 
