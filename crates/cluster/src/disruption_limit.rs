@@ -26,7 +26,7 @@ use tracing::{info, warn};
 use crate::{DisruptionLimitMetrics, Event, EventKind, Events, ObjectKey, Right, Store};
 use window::Window;
 
-pub use self::condition::{disruption_limited_slots, write_disruption_limited};
+pub use self::condition::{disruption_limited_reason, disruption_limited_slots, write_disruption_limited};
 
 /// The command with which a user confirms, for an hour.
 const CONFIRM: &str = "kubectl annotate --overwrite knowledge flavor-groups \

@@ -57,8 +57,8 @@ pub use decode_guard::DecodeGuard;
 pub use definitions::{Definition, DefinitionState, definitions_of_others};
 pub use difference::difference;
 pub use disruption_limit::{
-    Disruption, DisruptionLimit, DisruptionLimitParts, Requester, Stopped, disruption_limited_slots,
-    write_disruption_limited,
+    Disruption, DisruptionLimit, DisruptionLimitParts, Requester, Stopped, disruption_limited_reason,
+    disruption_limited_slots, write_disruption_limited,
 };
 pub use error_class::{Classified, ErrorClass};
 pub use events::{Event, EventKind, Events};
@@ -68,7 +68,8 @@ pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
 pub use lease::{Candidate, Election, Ended, Fence, Leader, Leadership, Lost, NotLeader};
 pub use manager::{
-    Action, Around, Key, Manager, Options, Queue, Reconciler, RequestClass, Requests, Retry, Scope, Watches, Work,
+    Action, Around, Key, Manager, ObjectField, Options, Queue, Reconciler, RequestClass, Requests, Retry, Scope,
+    Watches, Work,
 };
 pub use metrics::{
     ClusterHealthMetrics, ClusterMetrics, ConflictMetrics, ControllerMetrics, DisruptionLimitMetrics, EventMetrics,

@@ -19,7 +19,7 @@ pub(crate) mod run;
 mod watches;
 
 pub use backoff::Retry;
-pub use reconciler::{Action, Reconciler};
+pub use reconciler::{Action, ObjectField, Reconciler};
 pub use requests::{Key, RequestClass, Requests};
 pub use run::Around;
 use run::Runs;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, DisruptionLimit, Event, EventKind, Events, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, RequestClass,
-    Requester, Right, Routes, Store, Verb, Watches, Writer, Written,
+    Action, DisruptionLimit, Event, EventKind, Events, FlavorGroupsCache, ObjectField, ObjectKey, Pauses, Reconciler,
+    RequestClass, Requester, Right, Routes, Store, Verb, Watches, Writer, Written,
 };
 use berth_core::SlotKey;
 use berth_crds::conditions::commitment::Reason;
@@ -80,6 +80,7 @@ pub struct CommittedResourceController<S> {
 
 impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
     const NAME: &'static str = "committed-resource";
+    const OBJECT: ObjectField = ObjectField::Commitment;
     type Key = ObjectKey;
     type Settings = ();
     type Error = Error;
@@ -122,10 +123,9 @@ impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
         if waits { RequestClass::Retry } else { RequestClass::New }
     }
 
-    /// The span adds the commitment to the log lines.
+    /// The span adds the global request id to the log lines.
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
-        let (name, greq) = (key.name.to_string(), Empty);
-        let span = info_span!("commitment", module = "committed-resources", committedResource = name, req = name, greq);
+        let span = info_span!("commitment", module = "committed-resources", greq = Empty);
         self.reconcile_commitment(key).instrument(span).await
     }
 }
@@ -204,7 +204,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         let (decided, stopped) = unless_stopped(key, &facts, decided, &self.context.disruption_limit);
         let decided = self.paced(key, decided);
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
-        self.log_refusal(key, &decided, &outcome);
+        self.log_refusal(&decided, &outcome);
         let (reservations, now) = (&self.context.reservations, self.context.clock.now());
         let marked = mark_slots(reservations, &facts, &decided.plan.verdict, &stopped, now).await;
         let untouched = (decided.plan.is_empty() && matches!(marked, Ok(false))).then_some(facts);
@@ -291,7 +291,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
             entries.end();
             return Ok(());
         }
-        debug!(plan = %decided.plan.slots, request_id, "applying plan");
+        debug!(plan = %decided.plan.slots, "applying plan");
         let is_long = decided.plan.verdict == Verdict::Reserve && decided.plan.slots.create.len() > LONG_APPLY;
         if is_long
             && let Err(error) =
@@ -318,13 +318,13 @@ impl<S: Scheduler> CommittedResourceController<S> {
         outcome
     }
 
-    fn log_refusal(&self, key: &ObjectKey, decided: &CommitmentDecision, outcome: &Result<(), Error>) {
+    fn log_refusal(&self, decided: &CommitmentDecision, outcome: &Result<(), Error>) {
         if let Verdict::Refused { text, limit: Some((group, zone)), .. } = &decided.plan.verdict {
-            info!(commitment = %key.name, reason = text, "no slots created");
+            info!(reason = text, "no slots created");
             self.context.metrics.slot_limit.with_label_values(&[group.as_str(), zone.as_str()]).inc();
         }
         if let Err(error) = outcome {
-            debug!(commitment = %key.name, %error, "plan not applied completely");
+            debug!(%error, "plan not applied completely");
         }
     }
 
@@ -370,7 +370,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         ready: Option<&CommitmentReady>,
     ) {
         for event in events_of_extra_conditions(old, new) {
-            info!(commitment = %key.name, reason = event.reason, message = event.note, "condition of commitment changed");
+            info!(reason = event.reason, condition_message = event.note, "condition of commitment changed");
             self.context.events.publish(&key.cluster, &new.object_ref(&()), event);
         }
         let condition = |object: &CommittedResource| conditions::ready(&object.status.as_ref()?.conditions).cloned();
@@ -379,7 +379,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         if first || before.is_some_and(|before| before.reason == after.reason) {
             return;
         }
-        info!(commitment = %key.name, reason = after.reason, message = after.message, "commitment changed");
+        info!(reason = after.reason, condition_message = after.message, "commitment changed");
         let event = Event {
             kind: if ready.is_some_and(CommitmentReady::is_failure) { EventKind::Warning } else { EventKind::Normal },
             reason: after.reason,

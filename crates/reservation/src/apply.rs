@@ -61,10 +61,10 @@ impl<S: Scheduler> ReservationController<S> {
         if why.is_by_verdict() {
             self.revoked.restart(key, Instant::now());
         }
-        self.revoke(key, object, why).await?;
+        self.revoke(key, object, why, None).await?;
         let Revocation::HostGone(host, _) = why else { return Ok(()) };
         for other in self.lost_together(key, object, why) {
-            self.revoke(&other.key, &other.object, why).await?;
+            self.revoke(&other.key, &other.object, why, Some(&other.key)).await?;
         }
         if self.store().select(&RESERVATION_BY_HOST, host.as_str()).is_empty() {
             self.missing.forget(host);
@@ -73,15 +73,21 @@ impl<S: Scheduler> ReservationController<S> {
     }
 
     /// Clears the host on the facts that were read, then reports it. If the host is gone, its VMs are gone, too;
-    /// otherwise they still run there, and the slot keeps expecting them.
-    async fn revoke(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
+    /// otherwise they still run there, and the slot keeps expecting them. `other` is the slot if another one is reconciled.
+    async fn revoke(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Reservation>,
+        why: &Revocation,
+        other: Option<&ObjectKey>,
+    ) -> Result<(), Error> {
         let mut bare = Reservation::clone(object);
         bare.spec.target_host = None;
         if let (Revocation::HostGone(..), Some(data)) = (why, &mut bare.spec.committed_resource_reservation) {
             data.allocations.clear();
         }
         match self.context.reservations.patch(key, object, &bare, Guard::Version).await? {
-            Written::Changed(object) => self.unbind(key, &object, why).await,
+            Written::Changed(object) => self.unbind(key, &object, why, other).await,
             Written::Unchanged | Written::Gone => Ok(()),
         }
     }
@@ -92,13 +98,19 @@ impl<S: Scheduler> ReservationController<S> {
         eviction.map_or(why, |eviction| Revocation::Oversubscribed(eviction.host, eviction.excess))
     }
 
-    pub(crate) async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
+    pub(crate) async fn unbind(
+        &self,
+        key: &ObjectKey,
+        object: &Reservation,
+        why: &Revocation,
+        other: Option<&ObjectKey>,
+    ) -> Result<(), Error> {
         let message = why.message();
         let ready = SlotReady::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(HostChange::Nowhere);
         self.write_ready(key, object, ready).await?;
         self.evictions.forget(key);
         self.context.metrics.revoked.with_label_values(&[why.cause()]).inc();
-        info!(slot = %key.name, reason = message, "slot lost its host");
+        info!(other = other.map(display), reason = message, "slot lost its host");
         self.publish(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
         Ok(())
     }
@@ -218,7 +230,7 @@ impl<S: Scheduler> ReservationController<S> {
     ) -> Result<(), Error> {
         let mut placed = Reservation::clone(object);
         placed.spec.target_host = Some(host.to_string());
-        debug!(slot = %key.name, %host, "placing slot");
+        debug!(%host, "placing slot");
         let written = self.context.reservations.patch(key, object, &placed, Guard::Version).await;
         if let Err(WriteError::Unknown { .. }) = &written {
             self.context.scheduler.in_doubt(&SlotKey::from(key));

@@ -13,9 +13,11 @@ mod plan;
 mod read;
 mod reconcile;
 mod watches;
+mod zone;
 
 pub use evictions::{Eviction, Evictions};
 pub use facts::{Occupant, OversubscriptionFacts};
 pub use metrics::OversubscriptionMetrics;
-pub use plan::{OversubscriptionPlan, OversubscriptionStep, Settings, Stuck, plan};
+pub use plan::{OversubscriptionPlan, OversubscriptionStep, Settings, Stuck, evictions, plan};
 pub use reconcile::{Context, OversubscriptionController};
+pub use zone::{ZoneEvictions, plan_zone};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, DisruptionLimit, Events, FirstSeen, FlavorGroupsCache, ObjectKey, Pauses, Reconciler, RequestClass,
-    Requester, Requests, Right, Routes, Store, Verb, Watches, Writer,
+    Action, DisruptionLimit, Events, FirstSeen, FlavorGroupsCache, ObjectField, ObjectKey, Pauses, Reconciler,
+    RequestClass, Requester, Requests, Right, Routes, Store, Verb, Watches, Writer,
 };
 use berth_core::{HostName, SlotKey, VmId};
 use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
@@ -81,6 +81,7 @@ pub struct ReservationController<S> {
 
 impl<S: Scheduler> Reconciler for ReservationController<S> {
     const NAME: &'static str = "commitment-reservation";
+    const OBJECT: ObjectField = ObjectField::Slot;
     type Key = ObjectKey;
     type Settings = ();
     type Error = Error;
@@ -117,9 +118,9 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
         }
     }
 
-    /// The span adds the slot to the log lines.
+    /// The span adds the global request id to the log lines.
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
-        let span = info_span!("slot", module = "committed-resources", req = &*key.name, greq = Empty);
+        let span = info_span!("slot", module = "committed-resources", greq = Empty);
         self.reconcile_slot(key).instrument(span).await
     }
 }
@@ -176,7 +177,7 @@ impl<S: Scheduler> ReservationController<S> {
             ReservationStep::Verify(verified) => self.verified(&key, &object, verified).await?,
             ReservationStep::Nameless => self.write_ready(&key, &object, nameless()).await?,
             ReservationStep::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
-            ReservationStep::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
+            ReservationStep::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why), None).await?,
             ReservationStep::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
             ReservationStep::Return(host) => self.target(&key, &object, &host).await?,
             ReservationStep::Place => return Ok(Action::from_delay(self.place_in_turn(&key, &object).await?)),

@@ -9,9 +9,9 @@ use std::time::Duration;
 use berth_cluster::testing::{failing, opened};
 use berth_cluster::{Action, Classified, ErrorClass, ObjectKey, Pauses, Reconciler as _, Requests};
 use berth_core::ClusterName;
+use berth_crds::conditions::{find, safety};
 use berth_crds::{Hypervisor, Reservation, labels};
 use berth_reservation::oversubscription::{Context, OversubscriptionController, OversubscriptionMetrics, Settings};
-use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::config::Pause;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Fault, Verb, next, seeds};
@@ -35,26 +35,11 @@ struct Hosts {
 /// Ready hosts with free capacity for this many slots each, and one ready slot for each of these names.
 async fn hosts(free_capacities: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hosts {
     let process = begin(&[]);
-    let world = &process.world;
-    let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
-    let now = clock.now();
+    let (server, now) = (&process.world.server, process.clock.now());
     for (host, free) in free_capacities {
-        world.server.create(&seeds::ready(seeds::host(host, *free), now)).unwrap();
+        server.create(&seeds::ready(seeds::host(host, *free), now)).unwrap();
     }
-    let queue = opened();
-    let metrics = Metrics::new(&[].into()).unwrap();
-    let controller = Arc::new(OversubscriptionController::new(Context {
-        reservations: world.writer(&world.stores.reservations),
-        hypervisors: world.stores.hypervisors.clone(),
-        view: world.scheduler.clone(),
-        pauses: Pauses::new(Pause::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
-        disruption_limit: world.disruption_limit(&clock).unwrap(),
-        evictions: process.slots.evictions(),
-        metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
-        settings,
-    }));
-    world.declare(&controller, &queue).unwrap();
-    let hosts = Hosts { process, controller, metrics, queue };
+    let hosts = control(process, settings);
     for (number, host) in (0..).zip(slots) {
         hosts.process.make(number, Some(host));
     }
@@ -62,6 +47,24 @@ async fn hosts(free_capacities: &[(&str, u64)], slots: &[&str], settings: Settin
     hosts.process.world.server.take_log();
     sleep(INTERVAL).await;
     hosts
+}
+
+fn control(process: Process, settings: Settings) -> Hosts {
+    let (world, queue) = (&process.world, opened());
+    let metrics = Metrics::new(&[].into()).unwrap();
+    let controller = Arc::new(OversubscriptionController::new(Context {
+        reservations: world.writer(&world.stores.reservations),
+        hypervisors: world.stores.hypervisors.clone(),
+        view: world.scheduler.clone(),
+        pauses: Pauses::new(Pause::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
+        disruption_limit: world.disruption_limit(&process.clock).unwrap(),
+        evictions: process.slots.evictions(),
+        slots: world.slots.clone(),
+        metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
+        settings,
+    }));
+    world.declare(&controller, &queue).unwrap();
+    Hosts { process, controller, metrics, queue }
 }
 
 impl Hosts {
@@ -389,4 +392,137 @@ async fn what_blocks_a_host_enqueues_it_and_what_does_not_does_not() {
     failover.spec.target_host = Some("node1".to_owned());
     hosts.process.world.server.create(&failover).unwrap();
     assert_eq!(hosts.enqueued(), ["node1"], "any type");
+}
+
+/// This many hosts with one slot each, which all shrink to nothing at the same time, and the operator has seen that.
+async fn shrunk_zone(count: u64) -> Hosts {
+    let names: Vec<String> = (0..count).map(node).collect();
+    let free_capacities: Vec<_> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let slots: Vec<_> = names.iter().map(String::as_str).collect();
+    let hosts = hosts(&free_capacities, &slots, SETTINGS).await;
+    for name in &names {
+        hosts.resize(name, 0);
+    }
+    for name in &names {
+        assert_eq!(hosts.reconcile(name).await.unwrap(), Action::RequeueAfter(TIMEOUT));
+    }
+    sleep(TIMEOUT).await;
+    hosts
+}
+
+fn node(number: u64) -> String {
+    format!("node{number:02}")
+}
+
+impl Hosts {
+    /// Another process leads from now on, and has confirmed the slots.
+    async fn take_over(self) -> Self {
+        let Process { world, clock, .. } = self.process;
+        world.server.take_log();
+        let hosts = control(Process::start(&world.server, clock), SETTINGS);
+        assert_eq!(hosts.process.settle().await, []);
+        hosts
+    }
+
+    async fn reconcile_all(&self, nodes: std::ops::Range<u64>) {
+        for number in nodes {
+            assert_eq!(self.reconcile(&node(number)).await.unwrap(), Action::RequeueAfter(INTERVAL));
+        }
+        assert_eq!(self.process.settle().await, []);
+    }
+
+    /// The reason and message with which a slot shows that it is held back.
+    fn held_back(&self, number: u64) -> Option<(String, String)> {
+        let conditions = self.process.slot(number).status.unwrap().conditions;
+        let held = find(&conditions, safety::DISRUPTION_LIMITED)?;
+        Some((held.reason.clone(), held.message.clone()))
+    }
+
+    fn is_in_place(&self, number: u64) -> bool {
+        self.process.hosts(number) == on(&node(number))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_whose_hosts_shrink_together_loses_no_slot_and_each_slot_shows_why() {
+    let hosts = shrunk_zone(21).await;
+    for _ in 0..3 {
+        hosts.reconcile_all(0..21).await;
+        sleep(INTERVAL).await;
+    }
+    for number in 0..21 {
+        assert!(hosts.is_in_place(number), "slot {number} has left");
+        let (reason, message) = hosts.held_back(number).unwrap();
+        let count =
+            "at least 21 of 21 slots of zone eu-test-1a would be moved or deleted within 10 minutes, and only 20";
+        assert!(reason == safety::HOST_OVERBOOKED && message.starts_with(count), "{reason}: {message}");
+    }
+    assert_eq!(hosts.writes().len(), 21, "only the condition of each slot, once");
+    hosts.process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_that_are_in_their_grace_period_count_and_those_that_cannot_be_checked_do_not() {
+    for is_readable in [true, false] {
+        let hosts = hosts(&[("node1", 1), ("node2", 21)], &["node1"], SETTINGS).await;
+        (1..21).for_each(|number| hosts.process.make(number, Some("node2")));
+        assert_eq!(hosts.process.settle().await, []);
+        hosts.resize("node1", 0);
+        hosts.reconcile("node1").await.unwrap();
+        sleep(TIMEOUT).await;
+        hosts.resize("node2", 0);
+        if !is_readable {
+            let broken = json!({
+                "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation",
+                "metadata": { "name": "broken", "uid": "u", "resourceVersion": "1" },
+                "spec": { "type": "FromTheFuture", "targetHost": "node2" },
+            });
+            let store = &hosts.process.world.stores.reservations;
+            berth_cluster::testing::applied_raw(store, &ClusterName::home(), broken).unwrap();
+        }
+        hosts.writes();
+        hosts.reconcile("node1").await.unwrap();
+        assert_eq!(hosts.writes().len(), usize::from(!is_readable), "node1 has one slot, node2 has 20: {is_readable}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_slots_as_the_disruption_limit_admits_leave_hosts_that_shrink_together() {
+    let hosts = shrunk_zone(20).await;
+    hosts.writes();
+    for number in 0..20 {
+        assert_eq!(hosts.reconcile(&node(number)).await.unwrap(), Action::RequeueAfter(INTERVAL));
+    }
+    assert_eq!(hosts.writes().len(), 20, "each slot has left");
+    assert!((0..20).all(|number| hosts.process.slot(number).spec.target_host.is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_takes_over_counts_hosts_that_it_has_not_reconciled() {
+    let hosts = shrunk_zone(21).await.take_over().await;
+    assert_eq!(hosts.reconcile(&node(0)).await.unwrap(), Action::RequeueAfter(TIMEOUT), "the grace starts again");
+    sleep(TIMEOUT).await;
+    hosts.reconcile_all(0..1).await;
+    assert!(hosts.is_in_place(0) && hosts.held_back(0).is_some() && hosts.held_back(1).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_former_process_has_held_back_stays_marked_until_its_host_was_decided_on() {
+    let hosts = shrunk_zone(21).await;
+    hosts.reconcile_all(0..21).await;
+    let hosts = hosts.take_over().await;
+    assert_eq!(hosts.writes(), [""; 0], "no host was decided on");
+    hosts.reconcile(&node(0)).await.unwrap();
+    sleep(TIMEOUT).await;
+    hosts.reconcile_all(0..1).await;
+    assert_eq!(hosts.writes(), [""; 0], "still held back");
+    hosts.resize(&node(1), 1);
+    assert_eq!(hosts.reconcile(&node(1)).await.unwrap(), Action::AwaitChange);
+    assert_eq!(hosts.process.settle().await, []);
+    assert!(hosts.is_in_place(1) && hosts.held_back(1).is_none(), "its host is not over-booked any more");
+    sleep(INTERVAL).await;
+    hosts.reconcile(&node(0)).await.unwrap();
+    assert_eq!(hosts.process.slot(0).spec.target_host, None, "20 may leave");
+    assert_eq!(hosts.process.settle().await, []);
+    assert!(hosts.held_back(0).is_none() && hosts.held_back(2).is_some());
 }

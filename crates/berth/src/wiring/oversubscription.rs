@@ -25,6 +25,7 @@ pub(super) fn oversubscription(
         pauses: pauses(memory, environment),
         disruption_limit,
         evictions,
+        slots: memory.queues.slots.clone(),
         metrics: environment.metrics.oversubscription.clone(),
         settings: settings(environment.configuration),
     };

@@ -49,8 +49,8 @@ async fn commitments_of_all_sizes_and_both_groups_are_created() {
 fn the_log_reports_whose_it_is(world: &World) {
     let log = world.operator().log();
     let line = log.lines().find(|line| line.contains("commitment changed")).unwrap();
-    let whose = "module=\"committed-resources\" committedResource=\"commitment-create-";
-    assert!(line.contains(whose) && line.contains("greq=\"committed-resource-"), "{line}");
+    let whose = ["commitment=home/commitment-create-", "module=\"committed-resources\"", "greq=\"committed-resource-"];
+    assert!(whose.iter().all(|field| line.contains(field)), "{line}");
 }
 
 fn the_slot_is_whole(seen: &Seen) {

@@ -25,6 +25,7 @@ mod leader;
 mod leader_bad_input;
 mod life;
 mod log_level;
+mod log_lines;
 mod metrics_docs;
 mod nova;
 mod nova_bad_input;

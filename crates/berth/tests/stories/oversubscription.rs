@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use berth_crds::conditions::safety::{DISRUPTION_LIMITED, HOST_OVERBOOKED};
 use berth_crds::{Hypervisor, conditions};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::http;
 use crate::support::objects::{SLOT_CORES, host, rejectable, slots};
+use crate::support::seen::Seen;
 use crate::support::waiting::so;
 use crate::support::world::World;
 
@@ -25,10 +27,7 @@ fn ready(mut host: Hypervisor) -> Hypervisor {
 /// Two slots fill `node1`, which then has capacity for one, and slots may leave such hosts.
 async fn shrunk(uuid: &str) -> World {
     let mut world = World::without_operator().await;
-    world.use_keys(&json!({ "committedResourceReservationController": {
-        "enableOversubscriptionCheck": true, "enableOversubscriptionReservationEviction": true,
-        "oversubscriptionGracePeriod": "3s", "oversubscriptionMinCheckInterval": "1s",
-    } }));
+    world.use_keys(&json!({ "committedResourceReservationController": eviction() }));
     world.create(&ready(host("node1", 2))).await;
     world.start().await;
     world.create(&rejectable(uuid, 2)).await;
@@ -37,9 +36,18 @@ async fn shrunk(uuid: &str) -> World {
     world
 }
 
+fn eviction() -> Value {
+    json!({ "enableOversubscriptionCheck": true, "enableOversubscriptionReservationEviction": true,
+            "oversubscriptionGracePeriod": "3s", "oversubscriptionMinCheckInterval": "1s" })
+}
+
 async fn shrink(world: &World) {
-    let one = json!({ "memory": slots(1), "cpu": SLOT_CORES.to_string() });
-    world.edit_status::<Hypervisor>("node1", json!({ "status": { "effectiveCapacity": one } })).await;
+    resize(world, "node1", 1).await;
+}
+
+async fn resize(world: &World, host: &str, count: u64) {
+    let size = json!({ "memory": slots(count), "cpu": (count * SLOT_CORES).to_string() });
+    world.edit_status::<Hypervisor>(host, json!({ "status": { "effectiveCapacity": size } })).await;
 }
 
 async fn series(world: &World) -> Vec<String> {
@@ -83,5 +91,54 @@ async fn a_commitment_that_loses_a_slot_to_an_eviction_is_not_rejected() {
     assert_eq!(seen.hosts_of("shrink-2"), ["node1"]);
     world.create(&ready(host("node2", 1))).await;
     world.accepted("shrink-2").await;
+    world.end().await;
+}
+
+/// The commitments of which the disruption limit holds something back, with the reason.
+fn held_back(seen: &Seen) -> Vec<(&'static str, String, String)> {
+    let condition = |uuid| {
+        let status = seen.commitment(uuid)?.status.as_ref()?;
+        let held = conditions::find(&status.conditions, DISRUPTION_LIMITED)?;
+        Some((uuid, held.reason.clone(), held.message.clone()))
+    };
+    ["shrink-3", "shrink-4"].into_iter().filter_map(condition).collect()
+}
+
+#[tokio::test]
+async fn commitments_whose_hosts_shrink_together_keep_their_slots_and_show_why() {
+    let mut world = World::without_operator().await;
+    world.use_keys(&json!({ "committedResourceReservationController": eviction(), "disruptionLimit": { "slots": 1 } }));
+    for name in ["node1", "node2"] {
+        world.create(&ready(host(name, 1))).await;
+    }
+    world.start().await;
+    for uuid in ["shrink-3", "shrink-4"] {
+        world.create(&rejectable(uuid, 1)).await;
+        world.accepted(uuid).await;
+    }
+    world.create(&ready(host("node3", 2))).await;
+    for name in ["node1", "node2"] {
+        resize(&world, name, 0).await;
+    }
+    let held = world.until("both are held back", |seen| {
+        let held = held_back(seen);
+        so(held.len() == 2, || format!("{held:?}")).map(|()| held)
+    });
+    for (uuid, reason, message) in held.await {
+        let count = "at least 2 of 2 slots of zone eu-test-1a would be moved";
+        assert!(reason == HOST_OVERBOOKED && message.contains(count), "{uuid}: {reason}: {message}");
+    }
+    let metrics = world.operator().metrics().await;
+    assert_eq!(http::sum(&metrics, EVICTED, &[]), 0, "not even one slot has left");
+    let given_back = world.now().await.hosts_of("shrink-4")[0].clone();
+    resize(&world, &given_back, 1).await;
+    world
+        .until("the other slot moves, and nothing is held back", |seen| {
+            let hosts = [seen.hosts_of("shrink-3"), seen.hosts_of("shrink-4")];
+            so(hosts == [["node3"], [&*given_back]] && held_back(seen).is_empty(), || {
+                format!("{hosts:?}, {:?}", held_back(seen))
+            })
+        })
+        .await;
     world.end().await;
 }

@@ -16,6 +16,9 @@ pub const STOPS_WITHIN: Duration = Duration::from_secs(5);
 /// The argument with the address of the APIs, which is any free address by default.
 const API: &str = "--api-bind-address=";
 
+/// The argument with the format of log lines, which is `human` by default.
+const FORMAT: &str = "--log-format=";
+
 /// A running operator; it is killed when this is dropped.
 pub struct Operator {
     daemon: Daemon,
@@ -51,8 +54,10 @@ impl Operator {
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
             "--metrics-secure=false".to_owned(),
-            "--log-format=human".to_owned(),
         ];
+        if !more.iter().any(|argument| argument.starts_with(FORMAT)) {
+            arguments.push(format!("{FORMAT}human"));
+        }
         arguments.extend(more.iter().filter(|argument| !argument.starts_with(API)).map(|one| (*one).to_owned()));
         let program = Path::new(env!("CARGO_BIN_EXE_berth"));
         let log_begins = log_length(control_plane, name);

@@ -209,10 +209,14 @@ impl World {
 
     /// Starts the operator with its APIs at this address and waits until it is ready.
     pub async fn start_at(&mut self, api: SocketAddr) {
+        self.start_with(&[&format!("--api-bind-address={api}")]).await;
+    }
+
+    /// Starts the operator with more arguments and waits until it is ready.
+    pub async fn start_with(&mut self, arguments: &[&str]) {
         let (shared, config) = (&self.shared, self.config.as_ref().unwrap_or(&self.shared.config));
-        let address = format!("--api-bind-address={api}");
         let (control_plane, account) = (&shared.control_plane, &self.kubeconfig);
-        let operator = Operator::start_as("berth", control_plane, account, config.path(), &[&address]).await;
+        let operator = Operator::start_as("berth", control_plane, account, config.path(), arguments).await;
         self.operator = Some(operator);
         self.until_ready().await;
     }

@@ -12,6 +12,12 @@ use k8s_openapi::jiff::Timestamp;
 use super::Stopped;
 use crate::{ObjectKey, Store, WriteError, Writer, Written};
 
+/// Why the disruption limit holds the slot back, as its condition shows it.
+pub fn disruption_limited_reason(slot: &Reservation) -> Option<&str> {
+    let conditions = slot.status.as_ref().map(|status| &status.conditions[..]).unwrap_or_default();
+    find(conditions, DISRUPTION_LIMITED).map(|condition| condition.reason.as_str())
+}
+
 /// The slots that the disruption limit holds back; a confirmation enqueues them.
 pub fn disruption_limited_slots(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let is_disruption_limited = |object: &Reservation| {

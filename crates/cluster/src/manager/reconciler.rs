@@ -22,9 +22,22 @@ impl Action {
     }
 }
 
+/// The field of a log line that names the object which is reconciled (`docs/observability.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectField {
+    Commitment,
+    Slot,
+    Host,
+    Reservation,
+    Pipeline,
+    Object,
+}
+
 /// A controller, as its crate declares it. The manager runs it, see [`super::Manager`].
 pub trait Reconciler: Send + Sync + 'static {
     const NAME: &'static str;
+    /// How each log line of a reconciliation names its object. No event repeats it.
+    const OBJECT: ObjectField = ObjectField::Object;
     type Key: Key;
     /// The part of the configuration that its rights depend on.
     type Settings: ?Sized;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tracing::{Instrument, debug, info, info_span, warn};
+use tracing::{Instrument, Span, debug, info, info_span, warn};
 
 use super::backoff::Backoff;
-use super::{Action, Reconciler, Retry};
+use super::{Action, ObjectField, Reconciler, Retry};
 use crate::{Classified, ControllerMetrics, ErrorClass, chain};
 
 /// The runs of one reconciler.
@@ -30,7 +30,7 @@ impl<R: Reconciler> Runs<R> {
         if let Some(remaining) = self.backoff.remaining(key) {
             return Action::RequeueAfter(remaining);
         }
-        let span = info_span!("reconcile", controller = R::NAME, object = %key);
+        let span = span::<R>(key);
         let started_at = Instant::now();
         let outcome = self.reconciler.reconcile(key.clone()).instrument(span.clone()).await;
         self.metrics.duration.with_label_values(&[R::NAME]).observe(started_at.elapsed().as_secs_f64());
@@ -75,6 +75,18 @@ impl<R: Reconciler> Runs<R> {
     fn show(&self) {
         let number = i64::try_from(self.backoff.len()).unwrap_or(i64::MAX);
         self.metrics.backing_off.with_label_values(&[R::NAME]).set(number);
+    }
+}
+
+/// The only span that names the object, so that each log line does so once. The names of fields are part of a span.
+fn span<R: Reconciler>(key: &R::Key) -> Span {
+    match R::OBJECT {
+        ObjectField::Commitment => info_span!("reconcile", controller = R::NAME, commitment = %key),
+        ObjectField::Slot => info_span!("reconcile", controller = R::NAME, slot = %key),
+        ObjectField::Host => info_span!("reconcile", controller = R::NAME, host = %key),
+        ObjectField::Reservation => info_span!("reconcile", controller = R::NAME, reservation = %key),
+        ObjectField::Pipeline => info_span!("reconcile", controller = R::NAME, pipeline = %key),
+        ObjectField::Object => info_span!("reconcile", controller = R::NAME, object = %key),
     }
 }
 

@@ -40,7 +40,7 @@ impl OrphanController {
         self.context.reservations.delete(key, &object, Guard::None, proof).await?;
         let uuid = uuid(&object);
         let note = format!("deleted: no commitment has had its UUID {uuid} for {:?}", self.context.delays.grace);
-        info!(slot = %key.name, cluster = %key.cluster, reason = note, "orphaned slot deleted");
+        info!(reason = note, "orphaned slot deleted");
         let (reason, action) = ("OrphanDeleted".to_owned(), "Delete".to_owned());
         let event = Event { kind: EventKind::Warning, reason, action, note };
         self.context.events.publish(&key.cluster, &object.object_ref(&()), event);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, DisruptionLimit, Events, FirstSeen, ObjectKey, Pauses, Reconciler, Right, Routes, Store, Verb, Watches,
-    Writer,
+    Action, DisruptionLimit, Events, FirstSeen, ObjectField, ObjectKey, Pauses, Reconciler, Right, Routes, Store, Verb,
+    Watches, Writer,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
@@ -40,6 +40,7 @@ pub struct OrphanController {
 
 impl Reconciler for OrphanController {
     const NAME: &'static str = "orphaned-slots";
+    const OBJECT: ObjectField = ObjectField::Slot;
     type Key = ObjectKey;
     type Settings = ();
     type Error = Error;

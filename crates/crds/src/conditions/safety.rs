@@ -33,7 +33,7 @@ pub const HOST_MISSING: &str = "HostMissing";
 /// Reason of [`DISRUPTION_LIMITED`] and [`MISPLACED`]: the host is in another zone.
 pub const HOST_IN_ANOTHER_ZONE: &str = "HostInAnotherZone";
 
-/// Reason of [`DISRUPTION_LIMITED`]: the host has no free capacity for the slot.
+/// Reason of [`DISRUPTION_LIMITED`]: the host has no free capacity for the slot, or holds more than it has.
 pub const HOST_OVERBOOKED: &str = "HostOverbooked";
 
 /// Reason of [`DISRUPTION_LIMITED`]: the slots do not have the shape that the flavor groups ask for.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use berth_cluster::indexes::RESERVATION_BY_HOST;
-use berth_cluster::{Disruption, Entry, ObjectKey, Requester, write_disruption_limited};
+use berth_cluster::{
+    Disruption, Entry, ObjectKey, Requester, Stopped, disruption_limited_reason, write_disruption_limited,
+};
 use berth_core::HostName;
 use berth_crds::conditions::safety::{HOST_IN_ANOTHER_ZONE, HOST_MISSING, HOST_OVERBOOKED};
 use berth_crds::{Reservation, facts};
@@ -39,13 +41,26 @@ impl<S: Scheduler> ReservationController<S> {
         };
         // While a host is missing, and its grace is not over, the mark of a former process is not taken back.
         let undecided = *step == ReservationStep::Nothing && matches!(host, HostFact::Missing(..));
-        if *step == ReservationStep::Paused || undecided {
+        if *step == ReservationStep::Paused || undecided || (outcome.is_ok() && self.may_become_stopped(&object)) {
             return Ok(Some(object));
         }
-        let (stopped, now) = (outcome.err(), self.context.clock.now());
+        let (is_stopped, now) = (outcome.is_err(), self.context.clock.now());
+        let stopped = outcome.err().or_else(|| self.stopped_eviction(key, &object));
         let reported =
             write_disruption_limited(&self.context.reservations, key, object, &CAUSES, stopped.as_ref(), now).await?;
-        Ok(stopped.is_none().then_some(reported))
+        Ok((!is_stopped).then_some(reported))
+    }
+
+    /// The eviction of the slot that the disruption limit has stopped. It does not stop any step of the slot.
+    fn stopped_eviction(&self, key: &ObjectKey, object: &Reservation) -> Option<Stopped> {
+        self.evictions.stopped(key, &object.spec.target_host.as_deref()?.into())
+    }
+
+    /// A former process has marked the slot because of its over-booked host, and this one has not decided on the host.
+    fn may_become_stopped(&self, object: &Reservation) -> bool {
+        let host =
+            object.spec.target_host.as_deref().filter(|_| disruption_limited_reason(object) == Some(HOST_OVERBOOKED));
+        host.is_some_and(|host| self.evictions.is_undecided(&host.into()))
     }
 
     /// The disruption by the revocation; none if a user cleared the host, or for an eviction, which has checked the

@@ -2,6 +2,7 @@
 
 use berth_cluster::{Guard, ObjectKey};
 use berth_crds::Reservation;
+use tracing::field::display;
 use tracing::info;
 
 use super::facts::is_ours;
@@ -18,7 +19,7 @@ impl InFlightController {
     }
 
     /// One after the other, each in its own cluster; the first that cannot be deleted ends it.
-    pub(super) async fn delete_all(&self, cause: Cause, which: &[ObjectKey]) -> Result<(), Error> {
+    pub(super) async fn delete_all(&self, own: &ObjectKey, cause: Cause, which: &[ObjectKey]) -> Result<(), Error> {
         let _one_at_a_time = self.deleting.lock().await;
         for key in which {
             let Some(object) = self.store().get(key).filter(|object| is_ours(object)) else { continue };
@@ -26,7 +27,8 @@ impl InFlightController {
             let whole = self.store().require_complete_for(&key.cluster, |one| one.key == *key)?.proof();
             self.context.reservations.delete(key, &object, Guard::None, &whole).await?;
             self.context.metrics.deleted.with_label_values(&[cause.as_str()]).inc();
-            info!(reservation = %key.name, cause = cause.as_str(), "in-flight reservation deleted");
+            let other = (key != own).then(|| display(key));
+            info!(other, cause = cause.as_str(), "in-flight reservation deleted");
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Action, FirstSeen, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer};
+use berth_cluster::{Action, FirstSeen, ObjectField, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer};
 use berth_crds::{Hypervisor, Reservation};
 use berth_telemetry::clock::Clock;
 use tokio::sync::Mutex;
@@ -38,6 +38,7 @@ pub struct InFlightController {
 
 impl Reconciler for InFlightController {
     const NAME: &'static str = "inflight-reservation-controller";
+    const OBJECT: ObjectField = ObjectField::Reservation;
     type Key = ObjectKey;
     type Settings = ();
     type Error = Error;
@@ -75,10 +76,10 @@ impl Reconciler for InFlightController {
         let InFlightPlan { step, requeue_after } = plan(&facts);
         match step {
             InFlightStep::Nothing => {
-                debug!(reservation = %key.name, hosts = ?facts.listed, "VM has not landed yet");
+                debug!(hosts = ?facts.listed, "VM has not landed yet");
             }
             InFlightStep::WriteReady(ready) => self.write_ready(&key, &object, &ready).await?,
-            InFlightStep::Delete(cause, which) => self.delete_all(cause, &which).await?,
+            InFlightStep::Delete(cause, which) => self.delete_all(&key, cause, &which).await?,
         }
         Ok(Action::from_delay(requeue_after))
     }

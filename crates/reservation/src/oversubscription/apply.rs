@@ -1,9 +1,10 @@
 //! Apply: takes slots from an over-booked host, unless the disruption limit stops that, or logs why no slot may leave.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::Arc;
 
-use berth_cluster::{Disruption, Guard, ObjectKey, WriteError, Written};
+use berth_cluster::{Disruption, Guard, ObjectKey, Stopped, WriteError, Written, disruption_limited_reason};
 use berth_core::Resources;
 use berth_core::host::Host;
 use berth_crds::Reservation;
@@ -11,18 +12,38 @@ use berth_crds::conditions::safety::HOST_OVERBOOKED;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::evictions::Eviction;
+use super::evictions::{Eviction, StoppedEviction};
 use super::plan::Stuck;
 use super::read::ObservedHost;
 use super::reconcile::{OversubscriptionController, requester};
 use crate::error::Error;
 
 impl OversubscriptionController {
-    /// The disruption limit reports what it stops; the host is checked again at its next check.
-    pub(super) fn may_leave(&self, key: &ObjectKey, seen: &ObservedHost, slots: &BTreeSet<ObjectKey>) -> bool {
-        let slots = slots.iter().cloned().collect();
-        let plan = Disruption { zone: seen.host.zone.as_str().to_owned(), cause: HOST_OVERBOOKED, slots };
-        self.context.disruption_limit.ask(&requester(key), &plan, []).is_ok()
+    /// Checks the disruption limit with all slots that over-booked hosts of the zone would lose: if all of them shrink
+    /// together, the first ones must not lose as many slots as the limit allows.
+    pub(super) fn check_limit(
+        &self,
+        key: &ObjectKey,
+        seen: &ObservedHost,
+        slots: &BTreeSet<ObjectKey>,
+    ) -> Result<(), Stopped> {
+        let (Host { name, zone, .. }, slots) = (&seen.host, slots.iter().cloned().collect());
+        let plan = Disruption { zone: zone.as_str().to_owned(), cause: HOST_OVERBOOKED, slots };
+        let others = iter::once_with(|| self.zone_evictions(zone)).flat_map(|evictions| evictions.of_others(name));
+        self.context.disruption_limit.ask(&requester(key), &plan, others)
+    }
+
+    /// The host was decided on. The controller of slots shows what was stopped, and is enqueued for the slots that do not
+    /// show it yet or still show it.
+    pub(super) fn decide(&self, seen: &ObservedHost, stopped: Option<StoppedEviction>) {
+        let is_held = |slot: &ObjectKey| stopped.as_ref().is_some_and(|eviction| eviction.slots.contains(slot));
+        let changed = seen.slots.iter().filter(|(key, object)| match disruption_limited_reason(object) {
+            Some(reason) => reason == HOST_OVERBOOKED && !is_held(key),
+            None => is_held(key),
+        });
+        let changed: Vec<ObjectKey> = changed.map(|(key, _)| key.clone()).collect();
+        self.context.evictions.decide(&seen.host.name, stopped);
+        self.context.slots.add(changed);
     }
 
     pub(super) async fn evict_slots(
@@ -77,7 +98,7 @@ impl OversubscriptionController {
         }
         if let Written::Changed(_) = written? {
             self.context.metrics.evicted(&host.zone);
-            info!(slot = %key.name, host = %why.host, excess = %why.excess, "slot evicted from an over-booked host");
+            info!(slot = %key, excess = %why.excess, "slot evicted from an over-booked host");
         }
         Ok(())
     }
@@ -87,11 +108,10 @@ impl OversubscriptionController {
             return;
         }
         self.reported_since.restart(key, Instant::now());
-        let host = &*key.name;
         match why {
-            Stuck::Disabled => warn!(host, %excess, "host is over-booked, and eviction is not configured"),
+            Stuck::Disabled => warn!(%excess, "host is over-booked, and eviction is not configured"),
             Stuck::NoSlotHelps => {
-                warn!(host, %excess, "host is over-booked and no slot may leave it that helps; move VMs away");
+                warn!(%excess, "host is over-booked and no slot may leave it that helps; move VMs away");
             }
         }
     }

@@ -52,6 +52,14 @@ pub fn plan(facts: &OversubscriptionFacts, over_for: Duration, settings: &Settin
     OversubscriptionPlan { excess, step: step(excess, facts, over_for, settings) }
 }
 
+/// The slots that the host would lose at the end of its grace period.
+pub fn evictions(facts: &OversubscriptionFacts, settings: &Settings) -> Vec<SlotKey> {
+    match plan(facts, settings.grace, settings).step {
+        OversubscriptionStep::Evict(slots) => slots,
+        _ => Vec::new(),
+    }
+}
+
 fn step(
     excess: Resources,
     facts: &OversubscriptionFacts,

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use berth_cluster::indexes::RESERVATION_BY_HOST;
 use berth_cluster::{InvalidEntry, ObjectKey, Partial};
-use berth_core::Resources;
 use berth_core::host::{ConditionStatus, Host};
+use berth_core::{Resources, Zone};
 use berth_crds::Reservation;
 use berth_crds::conditions::READY;
 use berth_scheduler::{Held, HostReport};
 
 use super::facts::{Occupant, OversubscriptionFacts};
 use super::reconcile::OversubscriptionController;
+use super::zone::{ZoneEvictions, plan_zone};
 use crate::watches::is_slot;
 
 /// A host as it was read, with the objects of the slots on it.
@@ -47,6 +48,18 @@ impl OversubscriptionController {
             reservations.require_complete_for(cluster, concerns)?;
         }
         Ok(())
+    }
+
+    /// What all hosts of the zone would lose, as the capacity view shows them now. A host that cannot be checked counts as
+    /// one that loses nothing, so that it stops no other host.
+    pub(super) fn zone_evictions(&self, zone: &Zone) -> Arc<ZoneEvictions> {
+        let overbooked = self.context.view.overbooked_hosts(zone);
+        self.zones.get_or_plan(zone, overbooked, self.context.settings.interval, |names| {
+            let reports = names.iter().filter_map(|name| self.context.view.host_report(name));
+            let checkable = reports.filter(|report| self.check_complete(report).is_ok());
+            let facts = checkable.map(|report| self.read(report)).map(|seen| (seen.host.name, seen.facts));
+            plan_zone(facts, &self.context.settings)
+        })
     }
 
     pub(super) fn read(&self, report: HostReport) -> ObservedHost {

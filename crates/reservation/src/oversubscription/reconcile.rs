@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, DisruptionLimit, FirstSeen, ObjectKey, Pauses, Reconciler, Requester, Right, Store, Verb, Watches, Writer,
+    Action, DisruptionLimit, FirstSeen, ObjectField, ObjectKey, Pauses, Reconciler, Requester, Requests, Right, Store,
+    Verb, Watches, Writer,
 };
 use berth_core::Resources;
 use berth_crds::{Hypervisor, Reservation};
@@ -14,10 +15,11 @@ use berth_scheduler::{BuiltIn, HostReport};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::evictions::Evictions;
+use super::evictions::{Evictions, StoppedEviction};
 use super::metrics::OversubscriptionMetrics;
 use super::plan::{OversubscriptionPlan, OversubscriptionStep, Settings, plan};
 use super::watches;
+use super::zone::PlannedZones;
 use crate::error::Error;
 
 /// The dependencies of the controller.
@@ -29,8 +31,10 @@ pub struct Context {
     pub view: Arc<BuiltIn>,
     pub pauses: Pauses,
     pub disruption_limit: DisruptionLimit,
-    /// Where the controller of slots finds why a slot lost its host.
+    /// Where the controller of slots finds why a slot lost its host, or may not leave it.
     pub evictions: Evictions,
+    /// The requests of the controller of slots, which shows what the disruption limit keeps on a host.
+    pub slots: Requests<ObjectKey>,
     pub metrics: OversubscriptionMetrics,
     pub settings: Settings,
 }
@@ -44,10 +48,12 @@ pub struct OversubscriptionController {
     pub(super) overbooked_since: FirstSeen<ObjectKey>,
     /// Over-booked hosts for which the log has reported that no slot may leave.
     pub(super) reported_since: FirstSeen<ObjectKey>,
+    pub(super) zones: PlannedZones,
 }
 
 impl Reconciler for OversubscriptionController {
     const NAME: &'static str = "host-oversubscription";
+    const OBJECT: ObjectField = ObjectField::Host;
     type Key = ObjectKey;
     type Settings = Settings;
     type Error = Error;
@@ -72,6 +78,7 @@ impl Reconciler for OversubscriptionController {
             self.in_order(&key);
             self.context.disruption_limit.release(&requester(&key));
             self.context.metrics.clear(&key);
+            self.forget_verdict(&key);
             return Ok(Action::AwaitChange);
         };
         let interval = self.context.settings.interval;
@@ -83,7 +90,7 @@ impl Reconciler for OversubscriptionController {
         self.settle(&report).await?;
         if let Err(partial) = self.check_complete(&report) {
             // Nothing is watched: the grace period starts again, and this was no check.
-            debug!(host = %key.name, why = %partial, "host not checked");
+            debug!(reason = %partial, "host not checked");
             self.overbooked_since.forget(&key);
             return Ok(Action::RequeueAfter(interval));
         }
@@ -93,11 +100,15 @@ impl Reconciler for OversubscriptionController {
 
 impl OversubscriptionController {
     pub fn new(context: Context) -> Self {
+        if context.settings.evict {
+            context.evictions.expect_verdicts();
+        }
         Self {
             context,
             checked: FirstSeen::default(),
             overbooked_since: FirstSeen::default(),
             reported_since: FirstSeen::default(),
+            zones: PlannedZones::default(),
         }
     }
 
@@ -116,17 +127,26 @@ impl OversubscriptionController {
             self.context.disruption_limit.release(&requester(key));
         }
         match step {
-            OversubscriptionStep::Nothing => Ok(Action::AwaitChange),
+            OversubscriptionStep::Nothing => {
+                self.decide(&seen, None);
+                Ok(Action::AwaitChange)
+            }
+            // Not decided yet: what the slots show, perhaps from a former process, stays.
             OversubscriptionStep::Wait(rest) => Ok(Action::RequeueAfter(rest)),
             OversubscriptionStep::Stuck(why) => {
+                self.decide(&seen, None);
                 self.report_stuck(key, why, excess);
                 self.overbooked_since.restart(key, Instant::now());
                 Ok(Action::RequeueAfter(self.context.settings.grace))
             }
             OversubscriptionStep::Evict(slots) => {
                 let slots: BTreeSet<ObjectKey> = slots.iter().map(ObjectKey::from).collect();
-                if self.may_leave(key, &seen, &slots) {
-                    self.evict_slots(key, &seen, slots, excess).await?;
+                match self.check_limit(key, &seen, &slots) {
+                    Ok(()) => {
+                        self.decide(&seen, None);
+                        self.evict_slots(key, &seen, slots, excess).await?;
+                    }
+                    Err(stopped) => self.decide(&seen, Some(StoppedEviction { slots, stopped })),
                 }
                 Ok(Action::RequeueAfter(self.context.settings.interval))
             }
@@ -141,6 +161,13 @@ impl OversubscriptionController {
             self.context.reservations.settle(&key).await?;
         }
         Ok(())
+    }
+
+    /// Another cluster may have a host of this name, on which the verdict is then.
+    fn forget_verdict(&self, key: &ObjectKey) {
+        if self.context.hypervisors.holders(&key.name).is_empty() {
+            self.context.evictions.forget_host(&(&*key.name).into());
+        }
     }
 
     pub(super) fn in_order(&self, key: &ObjectKey) {

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Action, Change, InvalidEntry, ObjectKey, Reconciler, Right, Verb, Watches, WriteError, Writer};
+use berth_cluster::{
+    Action, Change, InvalidEntry, ObjectField, ObjectKey, Reconciler, Right, Verb, Watches, WriteError, Writer,
+};
 use berth_core::ClusterName;
 use berth_crds::{Pipeline, PipelineStatus};
 use berth_telemetry::clock::Clock;
@@ -25,6 +27,7 @@ pub struct PipelineController {
 
 impl Reconciler for PipelineController {
     const NAME: &'static str = "nova-pipeline";
+    const OBJECT: ObjectField = ObjectField::Pipeline;
     type Key = ObjectKey;
     type Settings = config::Pipelines;
     type Error = WriteError;

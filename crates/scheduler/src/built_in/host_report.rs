@@ -6,7 +6,7 @@ use berth_capacity_view::{Claim, HostState, View};
 use berth_core::block::{self, Block};
 use berth_core::host::{Amounts, Host};
 use berth_core::reservation::Reservation;
-use berth_core::{HostName, ProjectId, Resources};
+use berth_core::{HostName, ProjectId, Resources, Zone};
 
 use super::{BuiltIn, Inner};
 use crate::candidates::Scope;
@@ -48,6 +48,17 @@ impl BuiltIn {
         self.lock().host_report(name)
     }
 
+    /// The hosts of a zone that are over-booked as the objects alone show them, in the order of their names. Cheap enough
+    /// for every host of a zone: only a report copies anything.
+    pub fn overbooked_hosts(&self, zone: &Zone) -> Vec<HostName> {
+        let inner = self.lock();
+        let of_zone = inner.fleet.view.hosts().map(|(_, state)| state).filter(|state| state.host().zone == *zone);
+        let overbooked = of_zone.filter(|state| observed(state).overbooked());
+        let mut names: Vec<HostName> = overbooked.map(|state| state.host().name.clone()).collect();
+        names.sort();
+        names
+    }
+
     /// The filter that removes a host first for this request, independent of other hosts; `None` if no filter does. An
     /// unknown host refuses nothing.
     pub fn refusal(&self, host: &HostName, request: &Request) -> Result<Option<FilterName>, SchedulerError> {
@@ -70,11 +81,15 @@ impl Inner {
             hindrances: out_of_service_reasons(state.host()),
             tenants: tenants(state.host()).into_iter().collect(),
             free: state.free(),
-            observed: block::free(state.host(), state.taken().iter().map(|taken| &taken.block)),
+            observed: observed(state),
             reservations: held(view, state),
             claims: view.claims_on(name).cloned().collect(),
         })
     }
+}
+
+fn observed(state: &HostState) -> Amounts {
+    block::free(state.host(), state.taken().iter().map(|taken| &taken.block))
 }
 
 fn held(view: &View, state: &HostState) -> Vec<Held> {
@@ -121,6 +136,23 @@ mod tests {
         assert_eq!(held, [(key("b"), gib(4, 16)), (key("a"), gib(2, 8))]);
         assert_eq!(report.free, gib(8, 32).into(), "16/64 minus VM 2/8 minus 4/16 minus 2/8");
         assert_eq!(report.hindrances, []);
+    }
+
+    #[test]
+    fn the_over_booked_hosts_of_a_zone_are_those_that_objects_show() {
+        let scheduler = scheduler(host("b", gib(4, 16)), &[slot("b1", "b", gib(8, 32), &[])]);
+        let mut elsewhere = host("elsewhere", gib(4, 16));
+        elsewhere.zone = "other".into();
+        for host in [host("a", gib(4, 16)), host("full", gib(4, 16)), elsewhere] {
+            scheduler.host_changed(&host.name.clone(), Some(host));
+        }
+        for (name, host, cpu) in [("a1", "a", 5), ("full1", "full", 4), ("elsewhere1", "elsewhere", 8)] {
+            scheduler.reservation_changed(&key(name), Some(slot(name, host, gib(cpu, 16), &[])));
+        }
+        let names = |zone: &str| scheduler.overbooked_hosts(&zone.into()).into_iter().map(|name| name.to_string());
+        assert_eq!(names("az").collect::<Vec<_>>(), ["a", "b"], "in the order of their names");
+        assert_eq!(names("other").collect::<Vec<_>>(), ["elsewhere"]);
+        assert_eq!(names("none").count(), 0);
     }
 
     #[test]
