@@ -13,7 +13,7 @@ mod placement;
 pub use checks::{
     ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments, RbacArguments,
 };
-pub use flags::{ClusterArguments, LogArguments, Output};
+pub use flags::{ClusterArguments, LeaderArguments, LogArguments, Output};
 pub use people::{CommitmentArguments, Explain, HostArguments, RequestSource, ScheduleArguments, SlotArguments};
 pub use placement::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
 

@@ -10,6 +10,7 @@ mod dry_run;
 mod explain_commitment;
 mod explain_host;
 mod explain_slot;
+mod leader;
 mod log_level;
 mod next_step;
 mod object_lookup;

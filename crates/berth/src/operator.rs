@@ -199,8 +199,7 @@ impl Process<'_> {
         if let Some(claims) = claims {
             claims.restore().await;
         }
-        self.start(&environment, manager);
-        deciding.start();
+        deciding.start(self.start(&environment, manager));
         Err(leading.lost().await)
     }
 
@@ -301,7 +300,7 @@ impl Process<'_> {
         })
     }
 
-    fn start(&self, environment: &Environment<'_>, mut manager: Manager) {
+    fn start(&self, environment: &Environment<'_>, mut manager: Manager) -> Controllers {
         let (stores, invariants) = (self.memory.stores.clone(), self.metrics.invariants.clone());
         let watched = watchdog::Watched::new(stores, self.configuration);
         let watch = watchdog::watch_invariants(watched, invariants, self.parts.stop.clone());
@@ -310,9 +309,11 @@ impl Process<'_> {
         let publishing = flavor_groups::publish(groups, events, self.parts.stop.clone());
         manager.add_source("the events about flavor groups", Scope::Leader, publishing);
         self.memory.await_plans();
-        Controllers::new(&self.memory, environment).add_to(&mut manager, &self.memory.queues);
+        let controllers = Controllers::new(&self.memory, environment);
+        controllers.add_to(&mut manager, &self.memory.queues);
         self.spawn_all(manager.leader_work(&self.parts.stop));
         info!("controllers started");
+        controllers
     }
 
     fn spawn_all(&self, work: Vec<Work>) {

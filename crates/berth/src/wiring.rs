@@ -8,6 +8,7 @@
 mod background_tasks;
 mod controllers;
 mod events;
+mod explainer;
 mod memory;
 mod metrics;
 mod nova;
@@ -17,6 +18,7 @@ mod sources;
 
 pub use controllers::{Controllers, Environment};
 pub use events::Queues;
+pub use explainer::MemoryExplainer;
 pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;
 pub(crate) use nova::claim_keeper;

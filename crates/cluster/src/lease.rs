@@ -19,10 +19,12 @@ mod fence;
 mod fenced;
 mod leadership;
 mod object;
+mod published;
 pub(crate) mod step;
 
 pub use elector::{Candidate, Election};
 pub use fence::{Fence, NotLeader};
 pub(crate) use fenced::{fenced, last_moment};
 pub use leadership::{Ended, Leader, Leadership};
+pub use published::published_leader;
 pub use step::Lost;

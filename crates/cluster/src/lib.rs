@@ -66,10 +66,10 @@ pub use first_seen::{FirstSeen, Reading};
 pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups};
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
-pub use lease::{Candidate, Election, Ended, Fence, Leader, Leadership, Lost, NotLeader};
+pub use lease::{Candidate, Election, Ended, Fence, Leader, Leadership, Lost, NotLeader, published_leader};
 pub use manager::{
-    Action, Around, Key, Manager, ObjectField, Options, Queue, Reconciler, RequestClass, Requests, Retry, Scope,
-    Watches, Work,
+    Action, Activity, Around, Key, KeyFailures, KeyState, Manager, ObjectField, Options, Queue, Reconciler,
+    RequestClass, Requests, Retry, Scope, Watches, Work,
 };
 pub use metrics::{
     ClusterHealthMetrics, ClusterMetrics, ConflictMetrics, ControllerMetrics, DisruptionLimitMetrics, EventMetrics,

@@ -12,6 +12,7 @@ use futures::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 mod backoff;
+mod key_state;
 mod kube_queue;
 mod reconciler;
 mod requests;
@@ -19,6 +20,7 @@ pub(crate) mod run;
 mod watches;
 
 pub use backoff::Retry;
+pub use key_state::{Activity, KeyFailures, KeyState};
 pub use reconciler::{Action, ObjectField, Reconciler};
 pub use requests::{Key, RequestClass, Requests};
 pub use run::Around;
@@ -112,7 +114,7 @@ impl Manager {
         requests
             .classify_by(move |key| classes.upgrade().map_or_else(RequestClass::default, |it| it.request_class(key)));
         let controller = Controller {
-            runs: Runs::new(reconciler.clone(), options.retry, self.metrics.clone()),
+            runs: Runs::new(reconciler.clone(), options.retry, self.metrics.clone(), requests.clone()),
             reconciler,
             requests,
             streams: watches.streams,

@@ -62,7 +62,7 @@ impl<S: Scheduler> ReservationController<S> {
     }
 
     /// A complete read of the hosts of the slot's zone, and of `host`, wherever that is.
-    fn complete_hosts(
+    pub(crate) fn complete_hosts(
         &self,
         cluster: &ClusterName,
         slot: &Slot,

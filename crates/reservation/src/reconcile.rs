@@ -231,6 +231,13 @@ impl MissingVms {
         times
     }
 
+    /// For how long each VM of the slot has been missing at this reading of the clock.
+    pub(crate) fn held_for(&self, slot: &ObjectKey, clock: Duration) -> BTreeMap<VmId, Duration> {
+        let noticed = self.noticed.lock();
+        let since = noticed.get(slot).into_iter().flatten();
+        since.map(|(vm, since)| (vm.clone(), clock.saturating_sub(*since))).collect()
+    }
+
     /// The VMs of this slot are no longer checked.
     pub(crate) fn forget(&self, slot: &ObjectKey) {
         self.noticed.lock().remove(slot);
@@ -255,6 +262,8 @@ mod tests {
         assert_eq!(missing(&["a", "b"], 130), [30, 0]);
         assert_eq!(missing(&["b"], 140), [10], "a is there again");
         assert_eq!(missing(&["a", "b"], 150), [0, 20]);
+        let held = missing_vms.held_for(&slot, Duration::from_secs(155));
+        assert_eq!(held, [("a".into(), Duration::from_secs(5)), ("b".into(), Duration::from_secs(25))].into());
         missing_vms.forget(&slot);
         assert_eq!(missing(&["b"], 160), [0]);
         assert_eq!(missing(&[], 170), [0; 0]);

@@ -138,6 +138,17 @@ impl Retries {
         self.all.lock().forget(key)
     }
 
+    /// When the slot is tried again by a timer: with the listed ones of its commitment, or by itself after a failure. `None`
+    /// if it was not tried yet.
+    pub(crate) fn next_try(&self, key: &ObjectKey) -> Option<Instant> {
+        let all = self.all.lock();
+        let retries = all.by_commitment.get(all.commitments.get(key)?)?;
+        match &retries.tried.get(key)?.outcome {
+            Outcome::Listed => retries.timer.as_ref().map(|timer| timer.due),
+            Outcome::Failed { due, .. } => Some(*due),
+        }
+    }
+
     /// Something other than capacity has changed, such as a pipeline: all slots are due when they are enqueued.
     pub(crate) fn make_all_due(&self, now: Instant) {
         for retries in self.all.lock().by_commitment.values_mut() {
@@ -268,6 +279,8 @@ mod tests {
         for pause in [30, 60, 120, 240, 480, 960, 1800, 1800] {
             assert_eq!(retries.choose_turn(slot(&keys[0]), true, now), wait(Some(pause)));
             assert_eq!(retries.choose_turn(slot(&keys[1]), true, now), wait(None), "it has no timer");
+            let due = Some(now + Duration::from_secs(pause));
+            assert_eq!(keys.each_ref().map(|key| retries.next_try(key)), [due; 3]);
             now += Duration::from_secs(pause);
             assert_eq!(retries.choose_turn(slot(&keys[0]), true, now), Turn::Try(keys[1..].to_vec()));
             retries.record(&keys.each_ref().map(slot), &Outcome::Listed, PAUSE, now);
@@ -303,7 +316,9 @@ mod tests {
         let (now, retries, key) = (Instant::now(), Retries::default(), key(0));
         let ready = SlotReady::new(Status::Unknown, Reason::SchedulerUnavailable, "why");
         let failed = Outcome::Failed { ready: ready.clone(), due: now + PAUSE };
+        assert_eq!(retries.next_try(&key), None);
         assert_eq!(retries.record(&[slot(&key)], &failed, PAUSE, now), Some(PAUSE));
+        assert_eq!(retries.next_try(&key), Some(now + PAUSE));
         let turn = retries.choose_turn(slot(&key), false, now + PAUSE / 3);
         assert_eq!(turn, Turn::Wait { failure: Some(ready), requeue_after: Some(Duration::from_secs(20)) });
         assert_eq!(retries.choose_turn(slot(&key), false, now + PAUSE), Turn::Try(vec![]));

@@ -8,6 +8,7 @@ mod backend;
 mod bounded_queue;
 pub mod claims;
 mod client;
+pub mod explain;
 mod forward;
 pub mod history;
 pub mod metrics;

@@ -1,9 +1,10 @@
 //! The server side of `POST /scheduler/nova/external`: authentication, forwarding and status codes. The scheduler
-//! decides which host is best, and [`crate::wire`] interprets bodies.
+//! decides which host is best, and [`crate::wire`] interprets bodies. Beside it are the questions of `berth explain`.
 
 mod admission_limiter;
 mod api;
 mod body;
+mod explain;
 mod forwarder;
 mod handle;
 mod limits;
@@ -23,6 +24,7 @@ use crate::Backend;
 
 pub use crate::wire::PATH;
 pub use api::Api;
+pub use explain::explain_router;
 pub use forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
 pub use limits::ApiLimits;
 pub use time_and_random::TimeAndRandom;

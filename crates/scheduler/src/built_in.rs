@@ -10,6 +10,7 @@ mod inner;
 mod listener;
 mod placing;
 mod planned;
+mod promises;
 mod serving;
 mod settings;
 
@@ -31,6 +32,7 @@ use crate::{
 use inner::Inner;
 
 pub use host_report::{Held, HostReport};
+pub use promises::Promises;
 pub use settings::Settings;
 
 /// The scheduler in this process.

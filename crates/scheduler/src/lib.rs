@@ -39,9 +39,9 @@ mod tests;
 mod trace;
 mod tracer;
 
-pub use berth_capacity_view::{Claim, HeldClaim};
+pub use berth_capacity_view::{Assumed, Claim, HeldClaim};
 pub use booking::{Booking, Commitments, Guest};
-pub use built_in::{BuiltIn, Held, HostReport, Settings};
+pub use built_in::{BuiltIn, Held, HostReport, Promises, Settings};
 pub use call::{Answer, AnswerSettings, Call};
 pub use catalog::{StepDescription, filters, weighers};
 pub use coverage::Coverage;

@@ -11,6 +11,7 @@ mod filters;
 mod holding;
 mod invariants;
 mod pins;
+mod promises;
 mod properties;
 mod ranking;
 mod running;

@@ -22,6 +22,20 @@ pub struct ClusterArguments {
     pub strict_config: bool,
 }
 
+/// The flag that names the process to ask what only the leader knows.
+#[derive(Debug, Args)]
+pub struct LeaderArguments {
+    /// URL of the operator that leads, for example after `kubectl port-forward`; without the flag it is read from the Lease.
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
+    pub operator: Option<String>,
+}
+
+fn parse_url(text: &str) -> Result<String, String> {
+    let is_url =
+        ["http://", "https://"].iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+    if is_url { Ok(text.to_owned()) } else { Err("write a URL, for example http://127.0.0.1:8080".to_owned()) }
+}
+
 /// Flags about logs.
 #[derive(Debug, Args)]
 pub struct LogArguments {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::flags::{ClusterArguments, Output};
+use super::flags::{ClusterArguments, LeaderArguments, Output};
 
 /// The object to explain.
 #[derive(Debug, Subcommand)]
@@ -26,6 +26,9 @@ pub struct CommitmentArguments {
     /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
+    /// Whom to ask.
+    #[command(flatten)]
+    pub leader: LeaderArguments,
     /// Which clusters, and how they are configured.
     #[command(flatten)]
     pub clusters: ClusterArguments,
@@ -39,6 +42,9 @@ pub struct SlotArguments {
     /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
+    /// Whom to ask.
+    #[command(flatten)]
+    pub leader: LeaderArguments,
     /// Which clusters, and how they are configured.
     #[command(flatten)]
     pub clusters: ClusterArguments,
@@ -55,6 +61,9 @@ pub struct HostArguments {
     /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
+    /// Whom to ask.
+    #[command(flatten)]
+    pub leader: LeaderArguments,
     /// Which clusters, and how they are configured.
     #[command(flatten)]
     pub clusters: ClusterArguments,
@@ -121,10 +130,21 @@ const INTENTS: [&str; 9] = [
 mod tests {
     use clap::Parser;
 
-    use crate::args::{Arguments, Command};
+    use crate::args::{Arguments, Command, Explain};
 
     fn refused(line: &str) -> String {
         Arguments::try_parse_from(line.split(' ')).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_operator_is_given_as_a_url() {
+        assert!(refused("berth explain host h --operator 10.0.0.7").contains("write a URL, for example http://"));
+        let line = "berth explain host h --operator http://10.0.0.7:8080";
+        let Command::Explain(Explain::Host(arguments)) = Arguments::try_parse_from(line.split(' ')).unwrap().command
+        else {
+            panic!("another command");
+        };
+        assert_eq!(arguments.leader.operator.as_deref(), Some("http://10.0.0.7:8080"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::operator::{memory_settings, user_agent};
 use crate::wiring::{Memory, MemorySettings, claim_keeper};
 
-/// What a command cannot see, because only the operator has it in memory.
+/// What a command cannot see that does not ask the leader.
 pub(super) const UNSEEN: &str = "Not included: decisions of the operator that are not written yet.";
 
 /// The objects of all clusters at one time.
@@ -35,6 +35,8 @@ pub(super) struct ClusterSnapshot {
     pub(super) routes: Routes,
     pub(super) memory: Memory,
     pub(super) missing: Vec<UnreadableCluster>,
+    /// Why the claims that the leader keeps are unknown.
+    claims_error: Option<WriteError>,
 }
 
 /// A cluster that could not be read.
@@ -143,10 +145,14 @@ impl ClusterSnapshot {
         let routes = Routes::new(&configuration.api_servers);
         let memory = Memory::new(settings(&configuration), &routes);
         let missing = fill(&clusters, &routes, &memory, &configuration, by).await?;
-        if let Err(error) = load_claims(&clusters, &memory, &configuration).await {
-            warn!(error = chain(&error), "the claims of VMs that have not appeared yet are unknown");
+        let claims_error = load_claims(&clusters, &memory, &configuration).await.err();
+        Ok(Self { configuration, clusters, routes, memory, missing, claims_error })
+    }
+
+    pub(super) fn warn_of_unknown_claims(&self) {
+        if let Some(error) = &self.claims_error {
+            warn!(error = chain(error), "the claims of VMs that have not appeared yet are unknown");
         }
-        Ok(Self { configuration, clusters, routes, memory, missing })
     }
 
     /// The flavor groups, if they can be read.

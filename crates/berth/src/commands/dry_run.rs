@@ -17,6 +17,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster_snapshot::{self, ClusterSnapshot};
+use super::leader::AskedOperator;
 use super::slot_facts::{PlacementTrial, SlotFacts};
 use super::{output, vms};
 use crate::args::{ClusterArguments, DEFAULT_API_ADDRESS, Output};
@@ -28,26 +29,33 @@ use crate::wiring::{Controllers, Environment, OperatorMetrics};
 pub(super) struct OperatorDryRun {
     pub(super) controllers: Controllers,
     pub(super) now: Timestamp,
+    /// What the leader said about the object.
+    pub(super) asked: AskedOperator,
     tried: BTreeMap<SlotKey, PlacementTrial>,
 }
 
-/// Reads everything that commitments depend on, and then prints the explanation.
+/// Reads everything that the scheduler or the controllers depend on, and then prints the explanation.
 pub(super) fn show<T: Serialize>(
     clusters: &ClusterArguments,
+    by: ReadBy,
     form: Output,
     explain: impl AsyncFnOnce(&ClusterSnapshot) -> Result<T, Error>,
     text: impl FnOnce(&T) -> String,
 ) -> Result<(), Error> {
     let configuration = cluster_snapshot::configured(clusters)?;
     let account = cluster_snapshot::limit_time(async {
-        let snapshot = cluster_snapshot::read_clusters(clusters, configuration, ReadBy::Controllers).await?;
+        let snapshot = cluster_snapshot::read_clusters(clusters, configuration, by).await?;
         explain(&snapshot).await
     })?;
     output::show(form, &account, text)
 }
 
 impl OperatorDryRun {
-    pub(super) async fn new(snapshot: &ClusterSnapshot, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+    pub(super) async fn new(
+        snapshot: &ClusterSnapshot,
+        clock: Arc<dyn Clock>,
+        asked: AskedOperator,
+    ) -> Result<Self, Error> {
         let now = clock.now();
         let chosen = Arc::new(scheduler(DEFAULT_API_ADDRESS, &snapshot.configuration, &snapshot.memory)?);
         let controllers = controllers(snapshot, clock, chosen.clone(), &Fence::closed())?;
@@ -57,14 +65,15 @@ impl OperatorDryRun {
                 unplaced(snapshot, &controllers).map(|key| (SlotKey::from(&key), PlacementTrial::Elsewhere)).collect()
             }
         };
-        Ok(Self { controllers, now, tried })
+        Ok(Self { controllers, now, asked, tried })
     }
 
     /// A slot; `None` when there is no readable one.
     pub(super) fn slot(&self, key: &ObjectKey) -> Option<SlotFacts> {
-        let dry_run = self.controllers.slots().dry_run(key)?;
-        let trial = self.tried.get(&SlotKey::from(key)).cloned();
-        Some(SlotFacts { key: key.clone(), vms: vms::rows(&dry_run, self.now), trial, dry_run })
+        let (dry_run, slot) = (self.controllers.slots().dry_run(key)?, SlotKey::from(key));
+        let known = self.asked.answer.as_ref().and_then(|answer| answer.slot(&slot)).cloned();
+        let (vms, trial) = (vms::rows(&dry_run, known.as_ref(), self.now), self.tried.get(&slot).cloned());
+        Some(SlotFacts { key: key.clone(), vms, trial, known, now: self.now, dry_run })
     }
 }
 

@@ -6,18 +6,20 @@ mod facts;
 mod report;
 mod steps;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod verdict;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use berth_cluster::ObjectKey;
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
+use berth_cluster::{ObjectKey, ReadBy};
+use berth_scheduler_api::explain::Subject;
 use berth_telemetry::clock::{Clock, SystemClock};
 
-use super::cluster_snapshot::{ClusterSnapshot, UNSEEN};
+use super::cluster_snapshot::ClusterSnapshot;
 use super::dry_run::{self, OperatorDryRun};
+use super::leader::AskedOperator;
 use super::object_lookup::{self, KindName};
 use super::reasons::ExplainedCondition;
 use super::table::{row, table};
@@ -30,13 +32,24 @@ use facts::ExplainedCommitment;
 use report::{CommitmentReport, Row};
 
 pub(super) fn run(arguments: &CommitmentArguments) -> Result<(), Error> {
-    let explain = async |snapshot: &ClusterSnapshot| explain(snapshot, &arguments.name, Arc::new(SystemClock)).await;
-    dry_run::show(&arguments.clusters, arguments.output, explain, text)
+    let explain = async |snapshot: &ClusterSnapshot| {
+        let ask = async |subject: &Subject| AskedOperator::ask(snapshot, &arguments.leader, subject).await;
+        explain(snapshot, &arguments.name, Arc::new(SystemClock), ask).await
+    };
+    dry_run::show(&arguments.clusters, ReadBy::Controllers, arguments.output, explain, text)
 }
 
-async fn explain(snapshot: &ClusterSnapshot, name: &str, clock: Arc<dyn Clock>) -> Result<CommitmentReport, Error> {
+async fn explain(
+    snapshot: &ClusterSnapshot,
+    name: &str,
+    clock: Arc<dyn Clock>,
+    ask: impl AsyncFnOnce(&Subject) -> AskedOperator,
+) -> Result<CommitmentReport, Error> {
     let key = find(snapshot, name)?;
-    let dry_run = OperatorDryRun::new(snapshot, clock).await?;
+    let asked = ask(&Subject::Commitment(key.clone())).await;
+    let zone = snapshot.memory.stores.commitments.get(&key).map(|object| object.spec.availability_zone.clone());
+    asked.count_promises(snapshot, &snapshot.memory.scheduler.claims_in(&zone.unwrap_or_default().as_str().into()));
+    let dry_run = OperatorDryRun::new(snapshot, clock, asked).await?;
     let facts = ExplainedCommitment::gather(&dry_run, &key).await;
     // It was there a moment ago, in the same memory.
     let facts =
@@ -67,8 +80,9 @@ fn text(account: &CommitmentReport) -> String {
     text.push_str(&slots(account));
     text.push_str(&vms(account));
     text.push_str(&claims::text(&account.claims));
+    text.push_str(&account.operator.placements());
     text.push_str(&next_step::lines(&account.next, account.now));
-    let _ = writeln!(text, "\n{UNSEEN}");
+    let _ = writeln!(text, "\n{}", account.operator.closing_line());
     text
 }
 

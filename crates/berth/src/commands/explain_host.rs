@@ -4,17 +4,20 @@ mod facts;
 mod feasibility;
 mod report;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::fmt::Write as _;
 
+use berth_cluster::ReadBy;
 use berth_core::HostName;
 use berth_scheduler::PipelineChoice;
+use berth_scheduler_api::explain::Subject;
 
 use super::amounts::Amounts;
-use super::cluster_snapshot::{self, ClusterSnapshot, UNSEEN};
+use super::cluster_snapshot::ClusterSnapshot;
+use super::leader::AskedOperator;
 use super::table::{row, table};
-use super::{claims, output, similar};
+use super::{claims, dry_run, similar};
 use crate::args::HostArguments;
 use crate::error::Error;
 use facts::ExplainedHost;
@@ -22,22 +25,34 @@ use feasibility::{FlavorFeasibility, GroupFeasibility, Question};
 use report::{HostReportView, Row};
 
 pub(super) fn run(arguments: &HostArguments) -> Result<(), Error> {
-    let configuration = cluster_snapshot::configured(&arguments.clusters)?;
-    let snapshot = cluster_snapshot::read_snapshot(&arguments.clusters, configuration)?;
+    let explain = async |snapshot: &ClusterSnapshot| {
+        let ask = async |subject: &Subject| AskedOperator::ask(snapshot, &arguments.leader, subject).await;
+        explain(snapshot, arguments, ask).await
+    };
+    dry_run::show(&arguments.clusters, ReadBy::Scheduler, arguments.output, explain, text)
+}
+
+async fn explain(
+    snapshot: &ClusterSnapshot,
+    arguments: &HostArguments,
+    ask: impl AsyncFnOnce(&Subject) -> AskedOperator,
+) -> Result<HostReportView, Error> {
     let name = HostName::from(arguments.name.as_str());
     let scheduler = &snapshot.memory.scheduler;
-    let Some(host) = scheduler.host_report(&name) else { return Err(unknown(&arguments.name, &snapshot)) };
+    let Some(host) = scheduler.host_report(&name) else { return Err(unknown(&arguments.name, snapshot)) };
+    let asked = ask(&Subject::Host(name.clone())).await;
+    asked.count_promises(snapshot, &host.claims);
+    let host = scheduler.host_report(&name).unwrap_or(host);
     let facts = ExplainedHost::gather(host, &snapshot.memory.stores);
     let groups = snapshot.flavor_groups();
-    let choice = choice(&snapshot);
+    let choice = choice(snapshot);
     let project = arguments.project.as_deref().map(Into::into);
     let question = Question::about(&facts.host, project, &choice);
     let fits = match &groups {
         Ok(known) => Ok(question.ask(&known.groups, |request| scheduler.refusal(&name, request))),
         Err(error) => Err(error),
     };
-    let account = report::report(&facts, &question, fits, &snapshot.missing);
-    output::show(arguments.output, &account, text)
+    Ok(report::report(&facts, &question, fits, asked, &snapshot.missing))
 }
 
 /// A host of a cluster that is missing is not known either.
@@ -66,8 +81,9 @@ fn text(account: &HostReportView) -> String {
     text.push_str(&sums(account));
     text.push_str(&reservations(account));
     text.push_str(&claims::text(&account.claims));
+    text.push_str(&account.operator.placements());
     text.push_str(&fits(account));
-    let _ = writeln!(text, "\n{UNSEEN}");
+    let _ = writeln!(text, "\n{}", account.operator.closing_line());
     text
 }
 

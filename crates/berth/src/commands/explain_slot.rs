@@ -3,17 +3,19 @@
 mod facts;
 mod report;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use berth_cluster::ObjectKey;
+use berth_cluster::{ObjectKey, ReadBy};
 use berth_crds::ReservationType;
+use berth_scheduler_api::explain::Subject;
 use berth_telemetry::clock::{Clock, SystemClock};
 
-use super::cluster_snapshot::{ClusterSnapshot, UNSEEN};
+use super::cluster_snapshot::ClusterSnapshot;
 use super::dry_run::{self, OperatorDryRun};
+use super::leader::AskedOperator;
 use super::next_step;
 use super::object_lookup::{self, KindName};
 use super::reasons::ExplainedCondition;
@@ -26,17 +28,28 @@ use facts::ExplainedSlot;
 use report::{BlockOn, SlotReport};
 
 pub(super) fn run(arguments: &SlotArguments) -> Result<(), Error> {
-    let explain = async |snapshot: &ClusterSnapshot| explain(snapshot, &arguments.name, Arc::new(SystemClock)).await;
-    dry_run::show(&arguments.clusters, arguments.output, explain, text)
+    let explain = async |snapshot: &ClusterSnapshot| {
+        let ask = async |subject: &Subject| AskedOperator::ask(snapshot, &arguments.leader, subject).await;
+        explain(snapshot, &arguments.name, Arc::new(SystemClock), ask).await
+    };
+    dry_run::show(&arguments.clusters, ReadBy::Controllers, arguments.output, explain, text)
 }
 
-async fn explain(snapshot: &ClusterSnapshot, name: &str, clock: Arc<dyn Clock>) -> Result<SlotReport, Error> {
+async fn explain(
+    snapshot: &ClusterSnapshot,
+    name: &str,
+    clock: Arc<dyn Clock>,
+    ask: impl AsyncFnOnce(&Subject) -> AskedOperator,
+) -> Result<SlotReport, Error> {
     let key = find(snapshot, name)?;
-    let dry_run = OperatorDryRun::new(snapshot, clock).await?;
+    let asked = ask(&Subject::Slot(key.clone())).await;
+    let zone = snapshot.memory.stores.reservations.get(&key).and_then(|object| object.spec.availability_zone.clone());
+    asked.count_promises(snapshot, &snapshot.memory.scheduler.claims_in(&zone.unwrap_or_default().as_str().into()));
+    let dry_run = OperatorDryRun::new(snapshot, clock, asked).await?;
     let facts = ExplainedSlot::gather(snapshot, &dry_run, &key);
     // It was there a moment ago, in the same memory.
     let facts = facts.ok_or_else(|| Error::Unknown { what: "slot", name: key.to_string(), hint: String::new() })?;
-    Ok(report::report(&facts, &snapshot.missing))
+    Ok(report::report(&facts, &dry_run.asked, &snapshot.missing))
 }
 
 /// Reservations of other types belong to other clients.
@@ -62,8 +75,9 @@ fn text(account: &SlotReport) -> String {
     text.push_str(&ExplainedCondition::lines(account.ready.as_ref(), account.now));
     let _ = writeln!(text, "\nNow\n  {}", account.state.replace('\n', " "));
     text.push_str(&vms(&account.vms));
+    text.push_str(&account.operator.placements());
     text.push_str(&next_step::lines(&account.next, account.now));
-    let _ = writeln!(text, "\n{UNSEEN}");
+    let _ = writeln!(text, "\n{}", account.operator.closing_line());
     text
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_scheduler_api::explain::{Reconciliation, ReconciliationFailure, ReconciliationState};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -41,6 +42,18 @@ impl NextStep {
         Self { once: Some(so.into()), ..Self::at_next_reconciliation(what) }
     }
 
+    /// The next reconciliation as the operator has it planned; `None` if only a change causes one.
+    pub(super) fn reconciliation(known: &Reconciliation, now: Timestamp) -> Option<Self> {
+        let failing = known.failure.as_ref().map(describe_failure);
+        let (when, what) = match known.state {
+            ReconciliationState::Running => (now, "the operator reconciles it"),
+            ReconciliationState::Queued => (now, "it waits for its turn to be reconciled"),
+            ReconciliationState::Idle if failing.is_some() => (known.next?, "it is reconciled again"),
+            ReconciliationState::Idle => (known.next?, "it is reconciled again, and at once after a change"),
+        };
+        Some(Self::at(when, what.to_owned() + &failing.unwrap_or_default()))
+    }
+
     fn when(&self, now: Timestamp) -> String {
         match (self.at, self.within_seconds, &self.once) {
             (Some(then), ..) => format!("at {}", moment(then, now)),
@@ -49,6 +62,12 @@ impl NextStep {
             _ => AT_NEXT_RECONCILIATION.to_owned(),
         }
     }
+}
+
+fn describe_failure(failure: &ReconciliationFailure) -> String {
+    let ReconciliationFailure { class, attempts, error } = failure;
+    let error = error.replace('\n', " ");
+    format!("; it failed {attempts} {} in a row ({class}): {error}", if *attempts == 1 { "time" } else { "times" })
 }
 
 /// The last part of a screen. Of many things that happen at the same time the first ones are enough.

@@ -31,6 +31,7 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
     let written = source.request.as_deref().map(|path| read(path, configuration.scheduler.max_body_bytes));
     let written = written.transpose()?;
     let snapshot = cluster_snapshot::read_snapshot(&arguments.clusters, configuration)?;
+    snapshot.warn_of_unknown_claims();
     let request = match written {
         Some(request) => request,
         None => short(source, &snapshot)?,

@@ -6,11 +6,12 @@ use berth_crds::Condition;
 use berth_crds::conditions::safety;
 use berth_reservation::{HostFact, ReservationDryRun, ReservationStep};
 use berth_scheduler::Shortage;
+use berth_scheduler_api::explain::SlotAnswer;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::next_step::NextStep;
-use super::times::span;
+use super::times::{moment, span};
 use super::vms::{self, VmRow};
 
 /// The result of trying to place a slot without a host.
@@ -38,6 +39,9 @@ pub(super) struct SlotFacts {
     pub(super) dry_run: ReservationDryRun,
     pub(super) trial: Option<PlacementTrial>,
     pub(super) vms: Vec<VmRow>,
+    /// What the leader said about it.
+    pub(super) known: Option<SlotAnswer>,
+    pub(super) now: Timestamp,
 }
 
 /// Why a slot has no host, for programs. The names of its members are promised in docs/commands.md.
@@ -107,7 +111,10 @@ impl SlotFacts {
                 "no host: the last one was not valid for it".to_owned()
             }
             (None, _) => "no host: the hosts of its zone cannot be read".to_owned(),
-            (Some(host), HostFact::Missing(..)) => format!("keeps {host} for now, which has no Hypervisor any more"),
+            (Some(host), HostFact::Missing(..)) => {
+                let since = self.host_missing_since().map(|since| format!(", since {}", moment(since, self.now)));
+                format!("keeps {host} for now, which has no Hypervisor any more{}", since.unwrap_or_default())
+            }
             (Some(_), _) if self.is_in_force() => "in force".to_owned(),
             (Some(host), _) => format!("waits on {host}: the hosts of its zone cannot be read"),
         }
@@ -140,7 +147,23 @@ impl SlotFacts {
         })
     }
 
+    /// What happens to it, and when it is tried and reconciled again.
     pub(super) fn next(&self) -> Vec<NextStep> {
+        let facts = &self.dry_run.facts;
+        let mut all = self.steps();
+        if facts.slot.terminating || self.dry_run.plan.step == ReservationStep::Paused {
+            return all;
+        }
+        if let Some(known) = &self.known {
+            all.extend(next_known(known, self.now));
+        } else {
+            let snapshot = "it is reconciled again, and at once after a change";
+            all.extend(self.dry_run.plan.requeue_after.map(|again| NextStep::within(again, snapshot)));
+        }
+        all
+    }
+
+    pub(super) fn steps(&self) -> Vec<NextStep> {
         if self.dry_run.facts.slot.terminating {
             return vec![NextStep::once("its finalizers are gone", "it is deleted, and its capacity is free")];
         }
@@ -148,15 +171,8 @@ impl SlotFacts {
             return vec![NextStep::once("it is resumed", "everything that waits is applied")];
         }
         let conditions = self.dry_run.object.status.as_ref().map(|status| &status.conditions[..]);
-        let mut all: Vec<NextStep> = self
-            .step()
-            .map(|next| wait_for_confirmation(next, conditions))
-            .into_iter()
-            .chain(vms::next(&self.dry_run))
-            .collect();
-        let snapshot = "it is reconciled again, and at once after a change";
-        all.extend(self.dry_run.plan.requeue_after.map(|again| NextStep::within(again, snapshot)));
-        all
+        let step = self.step().map(|next| wait_for_confirmation(next, conditions));
+        step.into_iter().chain(vms::next(&self.dry_run)).collect()
     }
 
     fn step(&self) -> Option<NextStep> {
@@ -199,19 +215,26 @@ impl SlotFacts {
         }
     }
 
+    fn host_missing_since(&self) -> Option<Timestamp> {
+        self.known.as_ref()?.host_missing_since
+    }
+
     /// How long the host has been missing only the operator knows.
     fn missing(&self) -> Option<NextStep> {
         let (host, HostFact::Missing(..)) = (self.dry_run.facts.slot.target_host.as_ref()?, &self.dry_run.facts.host)
         else {
             return None;
         };
-        let grace = span(self.dry_run.delays.grace);
-        let so = if self.is_held_back() {
-            CONFIRMED.to_owned()
-        } else {
-            format!("{host} has been missing for {grace} (requeueIntervalGracePeriod)")
-        };
-        Some(NextStep::once(so, "the slot and the VMs in it lose their host, and the slot gets another one"))
+        let what = "the slot and the VMs in it lose their host, and the slot gets another one";
+        let grace = self.dry_run.delays.grace;
+        Some(match self.host_missing_since().and_then(|since| since.checked_add(grace).ok()) {
+            _ if self.is_held_back() => NextStep::once(CONFIRMED, what),
+            Some(lost) => NextStep::at(lost, format!("{what}, if {host} stays away")),
+            None => {
+                let grace = span(grace);
+                NextStep::once(format!("{host} has been missing for {grace} (requeueIntervalGracePeriod)"), what)
+            }
+        })
     }
 
     fn is_held_back(&self) -> bool {
@@ -223,6 +246,16 @@ impl SlotFacts {
     pub(super) fn end(&self, now: Timestamp) -> Option<Timestamp> {
         self.dry_run.facts.slot.end.filter(|end| *end > now)
     }
+}
+
+/// When a timer lets the slot be tried again, and when it is reconciled otherwise.
+fn next_known(known: &SlotAnswer, now: Timestamp) -> Vec<NextStep> {
+    let what = "it is tried again, with the other waiting slots of its commitment";
+    let tried = known.next_try.map(|due| NextStep::at(due, what));
+    let again = NextStep::reconciliation(&known.reconciliation, now);
+    // The slot with the timer is reconciled for the try.
+    let again = again.filter(|again| tried.as_ref().is_none_or(|tried| tried.at != again.at));
+    tried.into_iter().chain(again).collect()
 }
 
 /// The condition under which the disruption limit lets a plan continue.

@@ -2,6 +2,7 @@
 
 use berth_core::{Resources, VmId};
 use berth_reservation::{ReservationDryRun, ReservationStep, VerificationPlan, VmFact};
+use berth_scheduler_api::explain::SlotAnswer;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -21,15 +22,25 @@ pub(super) struct VmRow {
     pub(super) confirmed: bool,
     /// Until when it is waited for, while it is not confirmed and no host lists it.
     pub(super) waited_for_until: Option<Timestamp>,
+    /// Since when the leader has missed it, if it was asked and does.
+    pub(super) missing_since: Option<Timestamp>,
     pub(super) state: String,
 }
 
 /// The VMs of a slot, by their ids.
-pub(super) fn rows(slot: &ReservationDryRun, now: Timestamp) -> Vec<VmRow> {
-    slot.facts.slot.expected.iter().map(|(vm, size)| row(slot, vm, *size, now)).collect()
+pub(super) fn rows(slot: &ReservationDryRun, known: Option<&SlotAnswer>, now: Timestamp) -> Vec<VmRow> {
+    let missing = |vm: &VmId| known?.missing_vms.iter().find(|missing| missing.vm == vm.as_str());
+    let row = |(vm, size): (&VmId, &Resources)| row(slot, vm, *size, missing(vm).map(|missing| missing.since), now);
+    slot.facts.slot.expected.iter().map(row).collect()
 }
 
-fn row(slot: &ReservationDryRun, vm: &VmId, size: Resources, now: Timestamp) -> VmRow {
+fn row(
+    slot: &ReservationDryRun,
+    vm: &VmId,
+    size: Resources,
+    missing_since: Option<Timestamp>,
+    now: Timestamp,
+) -> VmRow {
     let data = slot.object.spec.committed_resource_reservation.as_ref();
     let since = data.and_then(|data| Some(data.allocations.get(vm.as_str())?.creation_timestamp.0));
     let confirmed = slot.facts.confirmed.contains_key(vm);
@@ -44,7 +55,11 @@ fn row(slot: &ReservationDryRun, vm: &VmId, size: Resources, now: Timestamp) -> 
         seen_on: seen.map(ToString::to_string).collect(),
         confirmed,
         waited_for_until: until,
-        state: slot.facts.vms.get(vm).map_or_else(String::new, |fact| state(slot, vm, fact, until, now)),
+        missing_since,
+        state: slot.facts.vms.get(vm).map_or_else(String::new, |fact| match missing_since {
+            Some(since) if confirmed && fact.hosts.is_empty() => ended(slot, since, now),
+            _ => state(slot, vm, fact, until, now),
+        }),
     }
 }
 
@@ -69,6 +84,13 @@ fn state(slot: &ReservationDryRun, vm: &VmId, fact: &VmFact, until: Option<Times
             None => "not observed yet".to_owned(),
         },
     }
+}
+
+/// The state of a VM that was here, and that no host has listed since then.
+fn ended(slot: &ReservationDryRun, since: Timestamp, now: Timestamp) -> String {
+    let removed = since.saturating_add(slot.delays.grace).unwrap_or(Timestamp::MAX);
+    let removed = moment(removed, now);
+    format!("was here, no host has listed it since {since}; removed from the slot at {removed} if it stays away")
 }
 
 /// The next steps for the VMs of a slot in force.

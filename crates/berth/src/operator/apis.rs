@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_cluster::{Manager, home_server};
 use berth_http::{Address, Component, Limits, Readiness, Server, answer, base_url};
-use berth_scheduler_api::server::{Api, ApiLimits, TimeAndRandom, router};
+use berth_scheduler_api::server::{Api, ApiLimits, TimeAndRandom, explain_router, router};
 use berth_scheduler_api::{Chosen, External, Forward, is_loopback_own};
 use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
 use tokio::net::TcpListener;
@@ -14,7 +14,7 @@ use tracing::info;
 use super::parts::Parts;
 use crate::args::OperatorArguments;
 use crate::error::Error;
-use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, Nova};
+use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, MemoryExplainer, Nova};
 
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;
@@ -83,7 +83,9 @@ impl Apis {
         let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone())
             .with_token(keys.token.clone());
         let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(Limits::default());
-        let routes = answer::refusals(router(Arc::new(api)));
+        let explainer = MemoryExplainer::new(memory, deciding.clone(), environment.clock.clone());
+        let routes = router(Arc::new(api)).merge(explain_router(explainer, keys.token.clone()));
+        let routes = answer::refusals(routes);
         parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
         info!(%address, "serving the scheduler API");
         parts.spawn_endless("the state of the pipelines", report_pipelines(memory.clone(), component, parts.clone()));

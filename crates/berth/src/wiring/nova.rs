@@ -1,8 +1,7 @@
 //! The parts of the process that the scheduler API needs: leadership, booking of VMs into slots, and recording of
 //! decisions.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use berth_cluster::{FlavorGroupsCache, Leadership, Manager, Scope, Store};
 use berth_scheduler::{BuiltIn, Request};
@@ -14,7 +13,7 @@ use berth_telemetry::clock::Clock;
 use berth_telemetry::config;
 use tokio_util::sync::CancellationToken;
 
-use super::{Environment, Memory};
+use super::{Controllers, Environment, Memory};
 
 /// Whether this process decides at the moment. Clones see the same.
 #[derive(Clone)]
@@ -23,30 +22,36 @@ pub struct DecidingState {
     leadership: Option<Leadership>,
     /// The identity of this process in the election.
     me: String,
-    has_started: Arc<AtomicBool>,
+    /// Set when it has started to decide.
+    controllers: Arc<OnceLock<Controllers>>,
 }
 
 impl DecidingState {
     pub fn new(leadership: Option<Leadership>, me: &str) -> Self {
-        Self { leadership, me: me.to_owned(), has_started: Arc::default() }
+        Self { leadership, me: me.to_owned(), controllers: Arc::default() }
     }
 
     pub fn me(&self) -> &str {
         &self.me
     }
 
-    /// Everything has been read that decisions rest on.
-    pub fn start(&self) {
-        self.has_started.store(true, Ordering::Release);
+    /// Everything has been read that decisions rest on; from now on these controllers decide.
+    pub fn start(&self, controllers: Controllers) {
+        _ = self.controllers.set(controllers);
+    }
+
+    /// The controllers that decide, once they do.
+    pub(super) fn controllers(&self) -> Option<&Controllers> {
+        self.controllers.get()
     }
 
     fn find_leader(&self) {
         self.leadership.iter().for_each(Leadership::read_lease_soon);
     }
 
-    fn role(&self) -> Role {
+    pub(super) fn role(&self) -> Role {
         let leads = self.leadership.as_ref().is_none_or(Leadership::is_leader);
-        if leads && self.has_started.load(Ordering::Acquire) {
+        if leads && self.controllers().is_some() {
             return Role::Leader;
         }
         let leader = self.leadership.as_ref().and_then(Leadership::leader);

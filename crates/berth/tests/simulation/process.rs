@@ -113,7 +113,7 @@ impl Process {
         let started = Arc::new(AtomicBool::new(false));
         let noted = started.clone();
         let decides = move || {
-            deciding.start();
+            deciding.start(controllers);
             noted.store(true, Ordering::Release);
         };
         tasks.spawn(process_pause.run(lead(known, leadership, restorer, decides, work, end, checker.clone())));

@@ -4,7 +4,9 @@ use berth_crds::{CommittedResource, generate};
 use serde_json::json;
 
 use crate::support::desk::{Desk, json_of};
+use crate::support::nova::{ask, hosts_are_known_at, of_another_project, starts, wants};
 use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone, non_rejectable, slot_name};
+use crate::support::replicas::{Replicas, TWO};
 use crate::support::unreadable::{newer_crds, store_unreadable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
@@ -62,6 +64,16 @@ async fn people_are_reported_why_a_commitment_waits_and_that_it_does_no_more() {
     }
     let json = json_of(&desk.shown(&["explain", "commitment", "commitment-story-1", "-o", "json"]).await);
     assert_eq!((&json["ready"]["status"], &json["slots"][0]["waiting"]["number"]), (&json!("False"), &json!(2)));
+    // It may not read Leases, and this operator has none.
+    let failure = json["operator"]["failure"].as_str().unwrap();
+    assert!(failure.starts_with("the Lease berth cannot be read (") && failure.contains("forbidden"), "{failure}");
+    assert!(text.contains("Not included, because the Lease berth cannot be read ("), "{text}");
+    let operator = format!("--operator=http://{}", world.operator().api());
+    let text = desk.shown(&["explain", "commitment", "story-1", &operator]).await;
+    assert!(
+        text.contains("  1 of its slots is tried again\n") && text.contains("was asked for what only it"),
+        "{text}"
+    );
     let text = desk.shown(&["explain", "slot", &format!("home/{}", slot_name("early-1", 0))]).await;
     assert!(text.contains("READY: ReservationActive") && text.contains("480 GiB, 30 cores on node1"), "{text}");
     assert_eq!(world.now().await.versions(), before, "the command changed something");
@@ -113,4 +125,48 @@ async fn names_that_mean_nothing_or_too_much_and_missing_rights_are_refused() {
     let missing = "berth: cluster home: CommittedResource objects cannot be read: ";
     assert!(ended.status == 1 && ended.stderr.starts_with(missing), "{ended:#?}");
     assert!(ended.stderr.contains("committedresources.cortex.cloud is forbidden"), "{ended:#?}");
+}
+
+#[tokio::test]
+async fn the_leader_is_asked_for_the_claims_and_times_that_only_it_knows() {
+    let world = World::without_operator().await;
+    world.create(&host("node1", 2)).await;
+    let mut replicas = Replicas::two(world).await;
+    let [leader, follower] = TWO.map(|name| replicas.get(name).api());
+    hosts_are_known_at(&replicas.world, leader).await;
+    assert_eq!(ask(leader, &of_another_project(wants("vm-1", &["node1"]))).await, ["node1"]);
+    replicas.world.create(&non_rejectable("story-1", 2)).await;
+    replicas.world.reported("story-1", "Reserving", "insufficient capacity: 1/2").await;
+
+    // It may read Leases and not the ConfigMap of the claims.
+    let kinds = [&KINDS[..6], &["leases.coordination.k8s.io"]].concat();
+    let desk = reader(&mut replicas.world, "asker", &kinds).await;
+    let text = reported(&desk, &["explain", "commitment", "story-1"], "was asked for what only it knows.").await;
+    assert!(text.contains("Claimed for VMs that have not appeared yet") && text.contains("  vm-1  another-"), "{text}");
+    assert!(text.contains("  1 of its slots is tried again\n") && !text.contains("  within "), "{text}");
+    let json = json_of(&desk.shown(&["explain", "commitment", "story-1", "--output=json"]).await);
+    let (operator, waiting) = (&json["operator"], slot_name("story-1", 1));
+    assert_eq!((&operator["address"], &operator["failure"]), (&json!(format!("http://{leader}")), &json!(null)));
+    let (answer, claim) = (&operator["answer"], &operator["answer"]["claims"][0]);
+    assert_eq!((&claim["vm"], &claim["until"]), (&json!("vm-1"), &json["claims"][0]["until"]), "{json:#}");
+    assert_eq!((&answer["slots"][0]["name"], &answer["slots"][1]), (&json!(waiting), &json!(null)));
+    let due = answer["slots"][0]["nextTry"].as_str().unwrap();
+    assert!(json["next"].as_array().unwrap().iter().any(|next| next["at"] == due), "{json:#}");
+    let text = desk.shown(&["explain", "slot", &waiting]).await;
+    assert!(text.contains("it is tried again, with the other waiting slots of its commitment"), "{text}");
+    let json = json_of(&desk.shown(&["explain", "host", "node1", "-o", "json"]).await);
+    assert_eq!((&json["claims"][0]["vm"], &json["free"]["cpu"]), (&json!("vm-1"), &json!(0)));
+
+    let asked = desk.berth(&["explain", "slot", &waiting, &format!("--operator=http://{follower}")], "").await;
+    let refusal = format!(
+        "Not included, because the operator at http://{follower} answered with 503 (this process does not lead; the \
+         leader answers at http://{leader}): "
+    );
+    assert!(asked.status == 0 && asked.stdout.contains(&refusal), "{asked:#?}");
+    assert!(asked.stderr.contains("the claims of VMs that have not appeared yet are unknown"), "{asked:#?}");
+
+    starts(&replicas.world, "vm-1", "node1").await;
+    replicas.world.create(&host("node2", 1)).await;
+    replicas.world.accepted("story-1").await;
+    replicas.end(TWO[0]).await;
 }

@@ -60,7 +60,7 @@ async fn hosts_are_explained(desk: &Desk) {
         &format!("Host node001 in zone {ZONE}, cluster home, kvm"),
         "In service: yes",
         "commitment-story-1-0  CommittedResource",
-        "Not included: ",
+        "Not included, because ",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

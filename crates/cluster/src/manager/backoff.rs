@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::Key;
+use super::{Key, KeyFailures};
 use crate::ErrorClass;
 
 /// The pauses between failed reconciliations, by class of failure.
@@ -121,6 +121,13 @@ impl<K: Key> Backoff<K> {
         let failures = self.failures.lock().remove(key);
         let cleared = |failures: Failures| Cleared { count: failures.count, was_logged: failures.is_logged };
         failures.map(cleared).unwrap_or_default()
+    }
+
+    /// The failures of a key since its last success.
+    pub fn failures(&self, key: &K) -> Option<KeyFailures> {
+        let all = self.failures.lock();
+        let failures = all.get(key)?;
+        Some(KeyFailures { count: failures.count, class: failures.class, error: failures.text.clone() })
     }
 
     pub fn len(&self) -> usize {

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::key_state::{KeyState, KeyStates};
 use crate::ObjectKey;
 
 /// The key that a controller reconciles: the key of an object, or a value without an object, such as a project. Two
@@ -31,6 +32,7 @@ pub struct Requests<K> {
 struct Shared<K> {
     waiting: Mutex<Waiting<K>>,
     classify: OnceLock<Classify<K>>,
+    states: KeyStates<K>,
     some: Notify,
     is_open: AtomicBool,
 }
@@ -72,8 +74,8 @@ impl<K: Key> Requests<K> {
     pub fn closed() -> Self {
         let waiting = Waiting { next: 0, by_place: BTreeMap::new(), by_key: BTreeMap::new() };
         let (waiting, is_open) = (Mutex::new(waiting), AtomicBool::new(false));
-        let shared = Shared { waiting, classify: OnceLock::new(), some: Notify::new(), is_open };
-        Self { shared: Arc::new(shared) }
+        let (classify, states, some) = (OnceLock::new(), KeyStates::default(), Notify::new());
+        Self { shared: Arc::new(Shared { waiting, classify, states, some, is_open }) }
     }
 
     /// Sets the class of each key, once; without it all have the same. It is called without any lock of the requests.
@@ -113,6 +115,16 @@ impl<K: Key> Requests<K> {
         }
     }
 
+    /// What the controller does with a key at the moment, for users.
+    pub fn state(&self, key: &K) -> KeyState {
+        let is_requested = self.shared.waiting.lock().by_key.contains_key(key);
+        self.shared.states.state(key, is_requested)
+    }
+
+    pub(super) fn states(&self) -> &KeyStates<K> {
+        &self.shared.states
+    }
+
     pub fn len(&self) -> usize {
         self.shared.waiting.lock().by_key.len()
     }
@@ -127,6 +139,8 @@ impl<K: Key> Requests<K> {
         let mut waiting = self.shared.waiting.lock();
         let key = waiting.by_place.values().find(|key| !busy.contains(*key))?.clone();
         waiting.remove(&key);
+        drop(waiting);
+        self.shared.states.take(&key);
         Some(key)
     }
 
@@ -135,7 +149,12 @@ impl<K: Key> Requests<K> {
     pub(crate) fn take_all(&self) -> Vec<K> {
         let mut waiting = self.shared.waiting.lock();
         waiting.by_key.clear();
-        std::mem::take(&mut waiting.by_place).into_values().collect()
+        let keys: Vec<K> = std::mem::take(&mut waiting.by_place).into_values().collect();
+        drop(waiting);
+        for key in &keys {
+            self.shared.states.take(key);
+        }
+        keys
     }
 
     /// The run that begins covers all requests until now.

@@ -9,24 +9,35 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span, debug, info, info_span, warn};
 
 use super::backoff::Backoff;
-use super::{Action, ObjectField, Reconciler, Retry};
+use super::{Action, ObjectField, Reconciler, Requests, Retry};
 use crate::{Classified, ControllerMetrics, ErrorClass, chain};
 
 /// The runs of one reconciler.
 pub(crate) struct Runs<R: Reconciler> {
     reconciler: Arc<R>,
-    backoff: Backoff<R::Key>,
+    backoff: Arc<Backoff<R::Key>>,
     log_rate_limit: LogRateLimit,
     metrics: Arc<ControllerMetrics>,
+    /// Where the state of each key is noted for users.
+    requests: Requests<R::Key>,
 }
 
 impl<R: Reconciler> Runs<R> {
-    pub fn new(reconciler: Arc<R>, retry: Retry, metrics: Arc<ControllerMetrics>) -> Self {
-        Self { reconciler, backoff: Backoff::new(retry), log_rate_limit: LogRateLimit::default(), metrics }
+    pub fn new(reconciler: Arc<R>, retry: Retry, metrics: Arc<ControllerMetrics>, requests: Requests<R::Key>) -> Self {
+        let backoff = Arc::new(Backoff::new(retry));
+        requests.states().count_failures_in(backoff.clone());
+        Self { reconciler, backoff, log_rate_limit: LogRateLimit::default(), metrics, requests }
     }
 
     /// Reconciles a key, unless it must wait after a failure. A failure is an action, too: to be requeued.
     pub async fn reconcile(&self, key: &R::Key) -> Action {
+        self.requests.states().begin(key);
+        let action = self.run(key).await;
+        self.requests.states().end(key, action);
+        action
+    }
+
+    async fn run(&self, key: &R::Key) -> Action {
         if let Some(remaining) = self.backoff.remaining(key) {
             return Action::RequeueAfter(remaining);
         }

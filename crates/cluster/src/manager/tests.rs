@@ -66,6 +66,7 @@ by_both_queues!(
     its_runs_end_when_the_queue_is_dropped,
     what_was_added_to_be_done_first_is_done_before_any_key_is_reconciled,
     a_stream_requests_keys,
+    what_a_key_waits_for_is_known,
 );
 
 type Log = Arc<Mutex<BTreeMap<String, Vec<u64>>>>;
@@ -521,4 +522,41 @@ async fn a_stream_requests_keys(kept: Kept) {
     scene.request("a");
     sleep(Duration::from_secs(1)).await;
     assert_eq!(scene.runs("a").len(), 2, "a finished stream ends nothing else");
+}
+
+async fn what_a_key_waits_for_is_known(kept: Kept) {
+    let scene = scene(kept, 1, |name, before| async move {
+        match name.as_str() {
+            "requeued" => Ok(Action::RequeueAfter(Duration::from_secs(60))),
+            "failing" if before < 2 => Err(Failed(ErrorClass::Transient)),
+            "failing" => Ok(Action::AwaitChange),
+            _ => {
+                sleep(Duration::from_secs(5)).await;
+                Ok(Action::AwaitChange)
+            }
+        }
+    })
+    .await;
+    let (state, started_at) = (|name: &str| scene.requests.state(&key(name)), Instant::now());
+    let due_at = |name: &str| match state(name).activity {
+        Activity::Idle(Some(due)) => u64::try_from((due - started_at).as_millis()).unwrap(),
+        other => panic!("{name}: {other:?}"),
+    };
+    let rests = KeyState { activity: Activity::Idle(None), failures: None };
+    assert_eq!(state("requeued"), rests, "it was not requested yet");
+    scene.requests.add(["requeued", "failing"].map(key));
+    sleep(Duration::from_millis(600)).await;
+    assert!(about(&["requeued", "failing"].map(due_at), &[60_000, 1_500]), "{:?}", state("failing"));
+    let error = "reconciliation failed: transient".to_owned();
+    assert_eq!(state("failing").failures, Some(KeyFailures { count: 2, class: ErrorClass::Transient, error }));
+    scene.request("slow 1");
+    tokio::task::yield_now().await;
+    scene.requests.add(["slow 2", "requeued"].map(key));
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(state("slow 1").activity, Activity::Running);
+    for waiting in ["slow 2", "requeued", "failing"] {
+        assert_eq!(state(waiting).activity, Activity::Queued, "{waiting}");
+    }
+    sleep(Duration::from_secs(15)).await;
+    assert_eq!(["slow 1", "slow 2", "failing"].map(state), [rests.clone(), rests.clone(), rests]);
 }

@@ -10,7 +10,11 @@ const SCHEME: &[u8] = b"Bearer ";
 
 pub(super) fn check(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(token) = token else { return Ok(()) };
-    if shown(headers).is_some_and(|shown| token.is(shown)) { Ok(()) } else { Err(Refusal::UnknownClient) }
+    if shows(token, headers) { Ok(()) } else { Err(Refusal::UnknownClient) }
+}
+
+pub(super) fn shows(token: &Token, headers: &HeaderMap) -> bool {
+    shown(headers).is_some_and(|shown| token.is(shown))
 }
 
 /// The credentials after the scheme, which may be written in any case (RFC 9110 section 11.1).

@@ -6,6 +6,7 @@ use berth_core::slot::{self, Slot};
 use jiff::Timestamp;
 
 use crate::commands::dry_run::OperatorDryRun;
+use crate::commands::leader::AskedOperator;
 use crate::commands::slot_facts::SlotFacts;
 
 /// Everything about one commitment.
@@ -15,6 +16,7 @@ pub(super) struct ExplainedCommitment {
     pub(super) dry_run: CommitmentDryRun,
     /// Its slots in all clusters, in the order of their numbers.
     pub(super) slots: Vec<SlotFacts>,
+    pub(super) asked: AskedOperator,
 }
 
 impl ExplainedCommitment {
@@ -27,7 +29,7 @@ impl ExplainedCommitment {
         let mut slots: Vec<SlotFacts> = dry_run.facts.holdings.iter().flat_map(of_cluster).collect();
         let prefix = dry_run.facts.prefix();
         slots.sort_by_cached_key(|one| (slot::number(&one.dry_run.facts.slot.name, &prefix), one.key.clone()));
-        Some(Self { now: operator.now, dry_run, slots })
+        Some(Self { now: operator.now, dry_run, slots, asked: operator.asked.clone() })
     }
 
     /// How many of its slots are in force.

@@ -13,6 +13,7 @@ use super::{steps, verdict};
 use crate::commands::amounts::Amounts;
 use crate::commands::claims::ClaimRow;
 use crate::commands::cluster_snapshot::UnreadableCluster;
+use crate::commands::leader::AskedOperator;
 use crate::commands::next_step::NextStep;
 use crate::commands::reasons::ExplainedCondition;
 use crate::commands::slot_facts::{SlotFacts, Waiting};
@@ -50,6 +51,7 @@ pub(super) struct CommitmentReport {
     /// Capacity in its zone that VMs have which have not appeared yet, while it lacks a slot.
     pub(super) claims: Vec<ClaimRow>,
     pub(super) next: Vec<NextStep>,
+    pub(super) operator: AskedOperator,
 }
 
 /// A slot.
@@ -102,6 +104,7 @@ pub(super) fn report(facts: &ExplainedCommitment, claims: &[Claim], missing: &[U
         slots: facts.slots.iter().map(row).collect(),
         claims: claims.iter().filter(|_| lacks_slots).map(ClaimRow::from).collect(),
         next: steps::steps(facts),
+        operator: facts.asked.clone(),
     }
 }
 

@@ -1,11 +1,13 @@
 //! The next steps of a commitment: what the controller would change, what it waits for, and when it reconciles again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use berth_committed_resource::{CommitmentPlan, Finalizer, Verdict};
 use berth_core::HostName;
 use berth_core::planner::{NewSlot, ReleaseReason};
 use berth_crds::conditions::commitment::{INSUFFICIENT_CAPACITY, INSUFFICIENT_CORES};
+use jiff::Timestamp;
 
 use super::facts::ExplainedCommitment;
 use crate::commands::amounts::Amounts;
@@ -25,6 +27,7 @@ pub(super) fn steps(facts: &ExplainedCommitment) -> Vec<NextStep> {
     all.extend(next_ready_condition(facts));
     all.extend(facts.slots.iter().flat_map(list_slot_steps));
     all.extend(wait_for_user(facts));
+    all.extend(next_tries(facts));
     all.push(next_reconciliation(facts));
     all.extend(end(facts));
     all
@@ -83,8 +86,10 @@ fn next_ready_condition(facts: &ExplainedCommitment) -> Option<NextStep> {
 
 /// Periodic reconciliations of its slots would add no information.
 fn list_slot_steps(slot: &SlotFacts) -> Vec<NextStep> {
-    let telling = slot.next().into_iter().filter(|next| next.within_seconds.is_none());
-    telling.map(|next| NextStep { what: format!("{}: {}", slot.key.name, next.what), ..next }).collect()
+    slot.steps()
+        .into_iter()
+        .map(|next| NextStep { what: format!("{}: {}", slot.key.name, next.what), ..next })
+        .collect()
 }
 
 fn wait_for_user(facts: &ExplainedCommitment) -> Option<NextStep> {
@@ -120,7 +125,26 @@ fn change(facts: &ExplainedCommitment) -> String {
     }
 }
 
+/// When timers let its slots be tried again, as the leader has planned it.
+fn next_tries(facts: &ExplainedCommitment) -> Vec<NextStep> {
+    let Some(answer) = &facts.asked.answer else { return Vec::new() };
+    let mut times: BTreeMap<Timestamp, usize> = BTreeMap::new();
+    for due in answer.slots.iter().filter_map(|slot| slot.next_try) {
+        *times.entry(due).or_default() += 1;
+    }
+    let or_more = if answer.slots_left_out > 0 { " or more" } else { "" };
+    let tried = |count| match count {
+        1 => format!("1{or_more} of its slots is tried again"),
+        _ => format!("{count}{or_more} of its slots are tried again, together"),
+    };
+    times.into_iter().map(|(due, count)| NextStep::at(due, tried(count))).collect()
+}
+
 fn next_reconciliation(facts: &ExplainedCommitment) -> NextStep {
+    if let Some(known) = facts.asked.answer.as_ref().and_then(|answer| answer.reconciliation.as_ref()) {
+        let again = NextStep::reconciliation(known, facts.now);
+        return again.unwrap_or_else(|| NextStep::once("something changes", "it is reconciled again"));
+    }
     let again = facts.dry_run.report.requeue_after.filter(|again| Some(*again) != time_until_end(facts));
     match again {
         Some(again) => NextStep::within(again, "it is reconciled again, and at once after a change"),

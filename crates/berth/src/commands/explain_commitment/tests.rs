@@ -2,20 +2,32 @@ use berth_crds::{
     CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, labels, names,
     testing,
 };
+use berth_scheduler_api::explain::Subject;
 use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, rejectable, waiting_commitment};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::report::CommitmentReport;
 use super::{explain, text};
-use crate::commands::scene::{Scene, UUID};
+use crate::commands::leader::AskedOperator;
+use crate::commands::scene::{Scene, UUID, unasked};
 
 const END: &str = "2026-03-11T13:00:00Z";
 
 async fn reported(scene: &Scene) -> CommitmentReport {
-    let account = explain(&scene.snapshot().await, UUID, scene.clock.clone()).await.unwrap();
+    let account = explain(&scene.snapshot().await, UUID, scene.clock.clone(), async |_| unasked()).await.unwrap();
     assert_eq!(scene.home.take_log(), [""; 0], "nothing is written");
     account
+}
+
+/// Text and JSON with what an operator has said.
+pub(in crate::commands) async fn shown(scene: &Scene, asked: AskedOperator) -> (String, Value) {
+    let ask = async |subject: &Subject| {
+        assert_eq!(subject.to_string(), "commitment home/commitment-story-1");
+        asked
+    };
+    let report = explain(&scene.snapshot().await, UUID, scene.clock.clone(), ask).await.unwrap();
+    (text(&report), serde_json::to_value(&report).unwrap())
 }
 
 async fn screen(scene: &Scene) -> String {
@@ -91,7 +103,7 @@ async fn an_accepted_commitment_with_vms_and_an_end() {
       once something changes               it is reconciled again
       at 2026-03-11T13:00:00Z (in 10d 0h)  it ends, and all of its slots are released
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -121,7 +133,7 @@ async fn one_that_waits_for_capacity_behind_another_one() {
       once capacity becomes free  commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; first, where they fit: 1 slot of commitment-early-1
       within 2m 0s                it is reconciled again, and at once after a change
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -155,7 +167,7 @@ async fn one_that_was_rejected_when_it_grew() {
       once its spec asks for less, for another zone or group, or has allowRejection: false  it is placed again as a whole
       once something changes                                                                it is reconciled again
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -352,10 +364,11 @@ async fn a_twin_is_served_in_its_place() {
     duplicate.spec.availability_zone = OTHER_ZONE.to_owned();
     scene.remotes[0].1.create(&duplicate).unwrap();
     let snapshot = scene.snapshot().await;
-    let ambiguous = explain(&snapshot, UUID, scene.clock.clone()).await.unwrap_err().to_string();
+    let ambiguous = explain(&snapshot, UUID, scene.clock.clone(), async |_| unasked()).await.unwrap_err().to_string();
     let both = "eu-test-1b/commitment-story-1, home/commitment-story-1";
     assert_eq!(ambiguous, format!("commitment \"story-1\" means several objects; ask for one of them: {both}"));
-    let account = explain(&snapshot, "home/commitment-story-1", scene.clock.clone()).await.unwrap();
+    let account =
+        explain(&snapshot, "home/commitment-story-1", scene.clock.clone(), async |_| unasked()).await.unwrap();
     let duplicates = "eu-test-1b/commitment-story-1 has the same spec.commitmentUUID and is served in its place.";
     assert!(account.cluster == "home" && account.why.starts_with(duplicates), "{account:#?}");
 }
@@ -392,7 +405,7 @@ async fn unknown_and_unreadable_names_are_refused() {
         ("commitment-story-2", "no commitment \"commitment-story-2\" is known; similar names: commitment-story-1"),
         ("eu-9/story-1", "no commitment \"eu-9/story-1\" is known"),
     ] {
-        let error = explain(&snapshot, name, scene.clock.clone()).await.unwrap_err().to_string();
+        let error = explain(&snapshot, name, scene.clock.clone(), async |_| unasked()).await.unwrap_err().to_string();
         assert!(error.starts_with(text), "{error}");
     }
 }
@@ -487,7 +500,12 @@ async fn the_members_of_the_json_form() {
           "withinSeconds": null,
           "once": "capacity becomes free"
         }
-      ]
+      ],
+      "operator": {
+        "address": null,
+        "failure": "no process holds the Lease berth",
+        "answer": null
+      }
     }
     "#);
 }

@@ -14,6 +14,7 @@ use super::feasibility::{GroupFeasibility, Question};
 use crate::commands::amounts::Amounts;
 use crate::commands::claims::ClaimRow;
 use crate::commands::cluster_snapshot::UnreadableCluster;
+use crate::commands::leader::AskedOperator;
 
 /// The output for a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,6 +50,7 @@ pub(super) struct HostReportView {
     pub(super) fits: Vec<GroupFeasibility>,
     /// Why it is unknown which flavors fit.
     pub(super) fits_unknown: Option<String>,
+    pub(super) operator: AskedOperator,
 }
 
 /// The VMs on a host.
@@ -87,6 +89,7 @@ pub(super) fn report(
     facts: &ExplainedHost,
     question: &Question<'_>,
     fits: Result<Vec<GroupFeasibility>, &FlavorGroupsError>,
+    operator: AskedOperator,
     missing: &[UnreadableCluster],
 ) -> HostReportView {
     let (report, host) = (&facts.host, &facts.host.host);
@@ -119,6 +122,7 @@ pub(super) fn report(
         tried_project: question.project.to_string(),
         fits,
         fits_unknown,
+        operator,
     }
 }
 

@@ -5,14 +5,19 @@ use berth_core::host::{Amounts, Capabilities, ConditionStatus, Host};
 use berth_core::reservation::{Reservation, ReservationKind};
 use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey};
 use berth_scheduler::{BuiltIn, PipelineChoice, Settings};
+use berth_scheduler_api::explain::Subject;
+use clap::Parser as _;
 use insta::assert_snapshot;
 use serde_json::json;
 
 use super::facts::ExplainedHost;
 use super::feasibility::Question;
 use super::report::{HostReportView, report};
-use super::text;
+use super::{explain, text};
+use crate::args::{Arguments, Command, Explain};
 use crate::commands::cluster_snapshot::UnreadableCluster;
+use crate::commands::leader::AskedOperator;
+use crate::commands::scene::{Scene, unasked};
 
 fn gib(gib: u64, cpu: i64) -> Resources {
     Resources::new(Bytes::from_mib(gib * 1024), Cores::new(cpu))
@@ -64,6 +69,19 @@ fn groups() -> FlavorGroups {
     FlavorGroups::parse(&raw).unwrap().groups
 }
 
+/// The text about node1 with what an operator has said.
+pub(in crate::commands) async fn shown(scene: &Scene, asked: AskedOperator) -> String {
+    let arguments = match Arguments::try_parse_from(["berth", "explain", "host", "node1"]).unwrap().command {
+        Command::Explain(Explain::Host(arguments)) => arguments,
+        other => panic!("{other:?}"),
+    };
+    let ask = async |subject: &Subject| {
+        assert_eq!(subject.to_string(), "host node1");
+        asked
+    };
+    text(&explain(&scene.snapshot().await, &arguments, ask).await.unwrap())
+}
+
 fn account(
     host: Host,
     reservations: &[Reservation],
@@ -85,7 +103,7 @@ fn account(
     let choice = PipelineChoice::default();
     let question = Question::about(&facts.host, None, &choice);
     let fits = question.ask(&groups(), |request| scheduler.refusal(&name, request));
-    report(&facts, &question, Ok(fits), missing)
+    report(&facts, &question, Ok(fits), unasked(), missing)
 }
 
 #[test]
@@ -117,7 +135,7 @@ fn a_normal_host() {
         mem_c30_m480    480 GiB, 30 cores    2
         mem_hana        480 GiB, 30 cores    2  but refused by filter_has_requested_traits (traits)
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -165,7 +183,7 @@ fn a_host_that_is_over_booked_out_of_service_and_exclusive() {
         mem_c30_m480    480 GiB, 30 cores    0  lacks 960 GiB of memory and 60 cores
         mem_hana        480 GiB, 30 cores    0  lacks 960 GiB of memory and 60 cores
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -193,7 +211,7 @@ fn a_host_whose_capacity_makes_no_sense() {
 
     Feasible flavors are unknown: status.effectiveCapacity.memory is "-5Gi"
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     "#);
 }
 
@@ -344,7 +362,12 @@ fn the_members_of_the_json_form() {
           ]
         }
       ],
-      "fitsUnknown": null
+      "fitsUnknown": null,
+      "operator": {
+        "address": null,
+        "failure": "no process holds the Lease berth",
+        "answer": null
+      }
     }
     "#);
 }

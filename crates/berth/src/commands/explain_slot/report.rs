@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::facts::{Block, ExplainedSlot};
 use crate::commands::amounts::Amounts;
 use crate::commands::cluster_snapshot::UnreadableCluster;
+use crate::commands::leader::AskedOperator;
 use crate::commands::next_step::NextStep;
 use crate::commands::reasons::ExplainedCondition;
 use crate::commands::slot_facts::Waiting;
@@ -38,6 +39,7 @@ pub(super) struct SlotReport {
     pub(super) waiting: Option<Waiting>,
     pub(super) vms: Vec<VmRow>,
     pub(super) next: Vec<NextStep>,
+    pub(super) operator: AskedOperator,
 }
 
 /// The commitment that it belongs to.
@@ -58,7 +60,7 @@ pub(super) struct BlockOn {
     pub(super) overbooked: bool,
 }
 
-pub(super) fn report(facts: &ExplainedSlot, missing: &[UnreadableCluster]) -> SlotReport {
+pub(super) fn report(facts: &ExplainedSlot, asked: &AskedOperator, missing: &[UnreadableCluster]) -> SlotReport {
     let (slot, object) = (&facts.slot.dry_run.facts.slot, &*facts.slot.dry_run.object);
     let condition = object.status.as_ref().and_then(|status| ready(&status.conditions));
     let name = |host: &Option<HostName>| host.as_ref().map(ToString::to_string);
@@ -87,6 +89,7 @@ pub(super) fn report(facts: &ExplainedSlot, missing: &[UnreadableCluster]) -> Sl
         waiting: facts.slot.waiting(),
         vms: facts.slot.vms.clone(),
         next: next(facts),
+        operator: asked.clone(),
     }
 }
 

@@ -1,17 +1,29 @@
 use berth_crds::reservation::FailoverReservationSpec;
 use berth_crds::{CommittedResource, Hypervisor, ReservationType, labels, names, testing};
+use berth_scheduler_api::explain::Subject;
 use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, slot_name, waiting_commitment};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::report::SlotReport;
 use super::{explain, text};
-use crate::commands::scene::{Scene, UUID};
+use crate::commands::leader::AskedOperator;
+use crate::commands::scene::{Scene, UUID, unasked};
 
 async fn reported(scene: &Scene) -> SlotReport {
-    let account = explain(&scene.snapshot().await, &slot_name(UUID, 0), scene.clock.clone()).await.unwrap();
+    let account =
+        explain(&scene.snapshot().await, &slot_name(UUID, 0), scene.clock.clone(), async |_| unasked()).await.unwrap();
     assert_eq!(scene.home.take_log(), [""; 0], "nothing is written");
     account
+}
+
+/// The text with what an operator has said.
+pub(in crate::commands) async fn shown(scene: &Scene, asked: AskedOperator) -> String {
+    let ask = async |subject: &Subject| {
+        assert_eq!(subject.to_string(), "slot home/commitment-story-1-0");
+        asked
+    };
+    text(&explain(&scene.snapshot().await, &slot_name(UUID, 0), scene.clock.clone(), ask).await.unwrap())
 }
 
 async fn screen(scene: &Scene) -> String {
@@ -67,7 +79,7 @@ async fn a_slot_in_force_with_a_vm_and_one_that_is_awaited() {
     What happens next
       within 1m 0s  it is reconciled again, and at once after a change
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -92,7 +104,7 @@ async fn a_slot_that_waits_for_capacity() {
     What happens next
       once capacity becomes free  it gets a host: number 4 of 4 that wait in zone eu-test-1a; first, where they fit: 3 slots of commitment-early-1
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -123,7 +135,7 @@ async fn a_slot_that_a_user_moves() {
       at the next reconciliation  it is confirmed on node3
       A reconciliation takes seconds; if nothing happens, no operator leads, or its log says why.
 
-    Not included: decisions of the operator that are not written yet.
+    Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
 }
 
@@ -225,7 +237,7 @@ async fn names_that_mean_no_slot_are_refused() {
         (slot_name(UUID, 7), "Reservation home/commitment-story-1-7 is a FailoverReservation and no slot"),
         (slot_name("story-2", 0), "no slot \"commitment-story-2-0\" is known; similar names: commitment-story-1-0"),
     ] {
-        let error = explain(&snapshot, &name, scene.clock.clone()).await.unwrap_err().to_string();
+        let error = explain(&snapshot, &name, scene.clock.clone(), async |_| unasked()).await.unwrap_err().to_string();
         assert!(error.starts_with(text), "{error}");
     }
 }
@@ -291,6 +303,7 @@ async fn the_members_of_the_json_form() {
           "seenOn": [],
           "confirmed": false,
           "waitedForUntil": "2026-03-01T12:16:00Z",
+          "missingSince": null,
           "state": "not observed yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)"
         }
       ],
@@ -301,7 +314,12 @@ async fn the_members_of_the_json_form() {
           "withinSeconds": 60,
           "once": null
         }
-      ]
+      ],
+      "operator": {
+        "address": null,
+        "failure": "no process holds the Lease berth",
+        "answer": null
+      }
     }
     "#);
 }

@@ -14,8 +14,15 @@ use serde_json::{Value, json};
 
 use super::cluster_snapshot::ClusterSnapshot;
 use super::dry_run::controllers;
+use super::leader::AskedOperator;
 
 pub(super) const UUID: &str = "story-1";
+
+/// No operator can be asked.
+pub(super) fn unasked() -> AskedOperator {
+    let failure = Some("no process holds the Lease berth".to_owned());
+    AskedOperator { address: None, failure, answer: None }
+}
 
 /// API servers of one or more clusters, and an operator.
 pub(super) struct Scene {
