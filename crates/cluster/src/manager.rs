@@ -12,6 +12,7 @@ use futures::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 mod backoff;
+mod key;
 mod key_state;
 mod kube_queue;
 mod reconciler;
@@ -19,10 +20,11 @@ mod requests;
 pub(crate) mod run;
 mod watches;
 
-pub use backoff::Retry;
-pub use key_state::{Activity, KeyFailures, KeyState};
+pub use backoff::{KeyFailures, Retry};
+pub use key::Key;
+pub use key_state::{Activity, KeyState};
 pub use reconciler::{Action, ObjectField, Reconciler};
-pub use requests::{Key, RequestClass, Requests};
+pub use requests::{RequestClass, Requests};
 pub use run::Around;
 use run::Runs;
 pub use watches::Watches;

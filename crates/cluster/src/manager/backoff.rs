@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Key, KeyFailures};
+use super::key::Key;
 use crate::ErrorClass;
 
 /// The pauses between failed reconciliations, by class of failure.
@@ -51,6 +51,15 @@ impl Retry {
             ErrorClass::Permanent => (self.permanent, self.permanent_shortest.min(self.permanent)),
         }
     }
+}
+
+/// The reconciliations of a key that have failed since the last success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyFailures {
+    pub count: u32,
+    /// The class of the last one, and its error with all causes.
+    pub class: ErrorClass,
+    pub error: String,
 }
 
 pub(super) struct Backoff<K> {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::backoff::Backoff;
-use super::{Action, Key};
-use crate::ErrorClass;
+use super::backoff::{Backoff, KeyFailures};
+use super::key::Key;
 
 /// Whether a key is reconciled, waits for that, or rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,15 +17,6 @@ pub enum Activity {
     Queued,
     /// It is reconciled when it is requested, and without that at this time, if any.
     Idle(Option<Instant>),
-}
-
-/// The reconciliations of a key that have failed since the last success.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyFailures {
-    pub count: u32,
-    /// The class of the last one, and its error with all causes.
-    pub class: ErrorClass,
-    pub error: String,
 }
 
 /// The state of a key.
@@ -72,12 +63,12 @@ impl<K: Key> KeyStates<K> {
         self.stages.lock().insert(key.clone(), Stage::Running);
     }
 
-    pub fn end(&self, key: &K, action: Action) {
+    pub fn end(&self, key: &K, requeue_after: Option<Duration>) {
         let mut stages = self.stages.lock();
-        match action {
-            Action::AwaitChange => drop(stages.remove(key)),
-            Action::RequeueAfter(delay) => drop(stages.insert(key.clone(), Stage::Requeued(Instant::now() + delay))),
-        }
+        match requeue_after {
+            None => stages.remove(key),
+            Some(delay) => stages.insert(key.clone(), Stage::Requeued(Instant::now() + delay)),
+        };
     }
 
     pub fn state(&self, key: &K, is_requested: bool) -> KeyState {

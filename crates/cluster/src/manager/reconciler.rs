@@ -20,6 +20,13 @@ impl Action {
     pub fn from_delay(delay: Option<Duration>) -> Self {
         delay.map_or(Self::AwaitChange, Self::RequeueAfter)
     }
+
+    pub(super) fn requeue_after(self) -> Option<Duration> {
+        match self {
+            Self::AwaitChange => None,
+            Self::RequeueAfter(delay) => Some(delay),
+        }
+    }
 }
 
 /// The field of a log line that names the object which is reconciled (`docs/observability.md`).

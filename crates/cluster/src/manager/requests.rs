@@ -9,17 +9,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::key::Key;
 use super::key_state::{KeyState, KeyStates};
-use crate::ObjectKey;
-
-/// The key that a controller reconciles: the key of an object, or a value without an object, such as a project. Two
-/// keys with the same text must be the same key.
-pub trait Key: Clone + Ord + fmt::Debug + fmt::Display + Send + Sync + 'static {}
-
-impl Key for ObjectKey {}
-
-#[cfg(test)]
-impl Key for u32 {}
 
 /// Collects the requests of one controller. Clones share them.
 ///

@@ -33,7 +33,7 @@ impl<R: Reconciler> Runs<R> {
     pub async fn reconcile(&self, key: &R::Key) -> Action {
         self.requests.states().begin(key);
         let action = self.run(key).await;
-        self.requests.states().end(key, action);
+        self.requests.states().end(key, action.requeue_after());
         action
     }
 

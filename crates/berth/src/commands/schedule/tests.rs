@@ -103,7 +103,14 @@ fn claims_are_counted_and_listed_with_vm_project_size_and_end() {
     let run = report(&request, &answer, explanation, &scheduler.claims_in(&request.zone), &[]);
     let text = text(&run, 20, false);
     let (_, claims) = text.split_once("Claimed").unwrap();
-    assert_snapshot!(format!("Claimed{claims}"), @"");
+    assert_snapshot!(format!("Claimed{claims}"), @"
+    Claimed for VMs that have not appeared yet
+      VM    PROJECT  HOST   SIZE               UNTIL                 SLOT
+      vm-1  p2       node1  480 GiB, 30 cores  2026-03-01T12:10:01Z  -
+      vm-2  p2       node1  480 GiB, 30 cores  2026-03-01T12:10:01Z  -
+
+    Not included: decisions of the operator that are not written yet.
+    ");
     assert!(scheduler.claims_in(&"az-b".into()).is_empty(), "another zone");
 }
 
