@@ -12,8 +12,8 @@ pub const COMMITMENTS_PER_HOST: usize = 4;
 pub const PER_HOST: usize = 1 + COMMITMENTS_PER_HOST * (1 + SLOTS);
 const SLOTS_PER_HOST: usize = COMMITMENTS_PER_HOST * SLOTS;
 const ZONES: usize = 3;
-const GIB: usize = 480;
-const CORES: usize = 30;
+pub const GIB: usize = 480;
+pub const CORES: usize = 30;
 
 /// UUID of the commitment that is the pattern.
 pub const PATTERN: &str = "bench-pattern";

@@ -8,6 +8,7 @@ mod figures;
 mod fill;
 mod floor;
 mod machine;
+mod nova;
 mod operator;
 mod pairs;
 mod placement;
@@ -75,6 +76,8 @@ enum Part {
     Scale,
     /// Row e: restart and take-over.
     Restart,
+    /// Row n: requests of Nova that make claims.
+    Nova,
     /// Row w: slots that wait for capacity.
     Waiting,
     /// Rows f to i: the Placement API beside Placement itself.
@@ -122,8 +125,16 @@ async fn figures(only: &[Part], size: Size) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 7] =
-        [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart, Self::Waiting, Self::Placement];
+    const ALL: [Self; 8] = [
+        Self::Scheduler,
+        Self::Planner,
+        Self::Floor,
+        Self::Scale,
+        Self::Restart,
+        Self::Nova,
+        Self::Waiting,
+        Self::Placement,
+    ];
 
     async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
         match self {
@@ -132,6 +143,7 @@ impl Part {
             Self::Floor => floor::measure(size).await,
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,
+            Self::Nova => Ok(vec![nova::measure(size).await?]),
             Self::Waiting => waiting::measure(size).await,
             Self::Placement => placement::measure(size).await,
             Self::Candidates => placement::candidates(size).await,

@@ -37,8 +37,18 @@ impl Operator {
         Self::start_with(plane, &[]).await
     }
 
+    /// Like `start`, with the scheduler API at the address that is returned.
+    pub async fn start_serving(plane: &Plane) -> Result<(Self, SocketAddr), Error> {
+        let [api, _] = free_addresses().map_err(Error::system("a free port"))?;
+        Ok((Self::start_at(plane, &api.to_string(), &[]).await?, api))
+    }
+
     /// Like `start`, with more arguments, such as `--leader-elect`.
     pub async fn start_with(plane: &Plane, more: &[&str]) -> Result<Self, Error> {
+        Self::start_at(plane, "0", more).await
+    }
+
+    async fn start_at(plane: &Plane, api: &str, more: &[&str]) -> Result<Self, Error> {
         let own = env::current_exe().map_err(Error::system("the path of this program"))?;
         let program = own.with_file_name("berth");
         if !program.is_file() {
@@ -48,7 +58,7 @@ impl Operator {
         let mut arguments = vec![
             "operator".to_owned(),
             format!("--kubeconfig={}", plane.account().display()),
-            "--api-bind-address=0".to_owned(),
+            format!("--api-bind-address={api}"),
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
             "--metrics-secure=false".to_owned(),
