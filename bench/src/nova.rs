@@ -1,6 +1,7 @@
 //! Nova's requests to an operator whose answers wait until their claims are kept, and the same requests without claims
 //! (row n of docs/performance.md).
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -100,8 +101,9 @@ fn is_whole(answer: &[u8]) -> bool {
 }
 
 fn body(client: usize, read_only: bool) -> String {
-    let hosts = (0..HOSTS).step_by(3).map(cloud::host_name);
-    let listed: Vec<Value> = hosts.map(|host| json!({ "host": host, "hypervisor_hostname": host })).collect();
+    let hosts = || (0..HOSTS).step_by(3).map(cloud::host_name);
+    let listed: Vec<Value> = hosts().map(|host| json!({ "host": host, "hypervisor_hostname": host })).collect();
+    let weights: BTreeMap<_, _> = hosts().map(|host| (host, 1.0)).collect();
     let specs = json!({ "quota:hw_version": testing::GROUP, "capabilities:hypervisor_type": "QEMU" });
     let flavor =
         json!({ "name": testing::FLAVOR, "vcpus": cloud::CORES, "memory_mb": cloud::GIB * 1024, "extra_specs": specs });
@@ -110,7 +112,7 @@ fn body(client: usize, read_only: bool) -> String {
         "num_instances": 1, "flavor": { "nova_object.name": "Flavor", "nova_object.data": flavor },
     });
     let mut request = json!({
-        "spec": { "nova_object.name": "RequestSpec", "nova_object.data": spec }, "hosts": listed, "weights": {},
+        "spec": { "nova_object.name": "RequestSpec", "nova_object.data": spec }, "hosts": listed, "weights": weights,
         "context": { "project_id": "another-project", "request_id": format!("req-{client}") },
         "options": { "skip_history": true, "skip_committed_resource_tracking": true },
     });
