@@ -57,6 +57,10 @@ pub fn report(
     let ready = ready_condition(after, decided);
     let requeue_after = match ready.as_ref().map(|ready| (ready.reason, &ready.message)) {
         Some((Reason::Reserving, Message::WaitingForPlacement)) => Some(delays.cap),
+        // Its slots have not been tried yet by this process. No event reports why they find no host.
+        Some((Reason::Reserving, Message::InsufficientCapacity { .. })) if !ready.as_ref().is_some_and(has_detail) => {
+            Some(delays.retry)
+        }
         Some((Reason::Reserving, _)) => Some(retry_delay(delays.retry, delays.cap, after.reserving_for(now))),
         Some((Reason::Releasing, _)) => Some(delays.retry),
         None if matches!(decided.plan.verdict, Verdict::Unreadable(_) | Verdict::DisruptionLimited(_)) => {
@@ -70,6 +74,10 @@ pub fn report(
         ready,
         requeue_after: requeue_after.into_iter().chain(pause).chain(end.and_then(|end| time_until_end(end, now))).min(),
     }
+}
+
+fn has_detail(ready: &CommitmentReady) -> bool {
+    ready.detail.is_some()
 }
 
 /// One second after the end, when it has certainly passed.

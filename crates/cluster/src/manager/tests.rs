@@ -384,19 +384,21 @@ async fn runs_are_counted_by_outcome_and_class(kept: Kept) {
     }
 }
 
-/// Reconciles one key at a time; `again` is requested once more during the first run. Returns the keys in the order of
+/// Reconciles one key at a time; `again` is requested once more at the end of the first run. Returns the keys in the order of
 /// runs.
 async fn order_of(queue: Queue, requested: &[&str], again: &'static str) -> Vec<String> {
     let order = Arc::new(Mutex::new(Vec::new()));
     let requests = Arc::new(Mutex::new(None::<Requests<ObjectKey>>));
     let (seen, enqueue) = (order.clone(), requests.clone());
     let things = things(move |name, _| {
-        if seen.lock().is_empty() && !again.is_empty() {
-            enqueue.lock().as_ref().unwrap().add([key(again)]);
-        }
+        let is_again = seen.lock().is_empty() && !again.is_empty();
         seen.lock().push(name);
-        async {
+        let enqueue = enqueue.clone();
+        async move {
             sleep(Duration::from_millis(10)).await;
+            if is_again {
+                enqueue.lock().as_ref().unwrap().add([key(again)]);
+            }
             Ok(Action::AwaitChange)
         }
     });

@@ -93,6 +93,21 @@ fn own_creates_that_are_not_visible_yet_are_waited_for() {
     assert_eq!(condition_of(&report).2, "waiting for reservation placement", "one slot is ready, two are planned");
 }
 
+/// For example after a restart, when the slots are tried after their commitment.
+#[test]
+fn numbers_that_are_not_known_yet_are_fetched_after_the_retry_interval() {
+    let mut failed = slot(0, 60, 15, None);
+    failed.ready = Some((ConditionStatus::False, "NoHostsFound".to_owned()));
+    let long_ago = Some(ready_condition(ConditionStatus::False, Reason::Reserving, "insufficient capacity", 900));
+    let mut after = CommitmentFacts { ready: long_ago, ..facts("60Gi", vec![failed]) };
+    let decided = decided(&mut after, &FreeSlots::of(0));
+    let report = reported(&after, &decided);
+    assert_eq!(condition_of(&report).2, "insufficient capacity: 0/1 reservation slots could be placed");
+    assert_eq!(report.requeue_after, Some(DELAYS.retry));
+    after.shortage = Some(Shortage { hosts: 24, ..Shortage::default() });
+    assert!(reported(&after, &decided).requeue_after > Some(DELAYS.retry), "they are known");
+}
+
 #[test]
 fn new_generation_is_reported_again() {
     let ready = CommitmentReady::no(Reason::Planned, Message::NotYetActive);
