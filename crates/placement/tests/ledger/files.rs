@@ -51,7 +51,7 @@ async fn only_our_user_may_read_the_files_of_a_ledger() {
         (entry.file_name(), entry.metadata().unwrap().permissions().mode() & 0o777)
     });
     let modes: Vec<_> = modes.collect();
-    assert!(modes.len() >= 4 && modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:o?}");
+    assert!(modes.len() >= 4 && modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
     ledger.close().await;
 }
 
