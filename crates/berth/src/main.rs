@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use berth::args::Arguments;
 use berth::commands;
+use berth_core::text::escape;
 
 fn main() -> ExitCode {
     match commands::run(Arguments::from_environment()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             for line in error.lines() {
-                eprintln!("berth: {line}");
+                eprintln!("berth: {}", escape(&line));
             }
             error.exit_code()
         }

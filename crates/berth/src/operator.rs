@@ -2,6 +2,7 @@
 //! order, and ends within a bounded time. Whatever cannot work is reported in one line each before anything is written.
 
 mod apis;
+mod clock;
 mod flavor_groups;
 mod home;
 mod leading;
@@ -20,7 +21,7 @@ use berth_core::ClusterName;
 use berth_http::metrics::router as metrics_router;
 use berth_http::{Address, Component, Readiness, Server, health};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
-use berth_telemetry::clock::SystemClock;
+use berth_telemetry::clock::{Clock, ComparedClock};
 use berth_telemetry::config::{self, Configuration, Files};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::logs::{self, LogOptions};
@@ -186,6 +187,7 @@ impl Process<'_> {
         component.ready();
         let showing = flavor_groups::show(groups, component, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the flavor groups", showing);
+        self.show_clock(ready);
         let apis = apis.listen().await?;
         let address = apis.base_url(self.arguments.clusters.kubeconfig.as_deref()).await;
         let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
@@ -209,7 +211,8 @@ impl Process<'_> {
         let user_agent = user_agent(self.configuration);
         let kubeconfig = self.arguments.clusters.kubeconfig.as_deref();
         loop {
-            match Cluster::connect_all(kubeconfig, &user_agent, &self.configuration.api_servers).await {
+            let (servers, skew) = (&self.configuration.api_servers, self.memory.skew.clone());
+            match Cluster::connect_all(kubeconfig, &user_agent, servers, Some(skew)).await {
                 Err(silent @ ConnectError::Silent { .. }) => home.not_ready(silent.to_string()),
                 connected => return Ok(connected?),
             }
@@ -257,6 +260,17 @@ impl Process<'_> {
         Ok(())
     }
 
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(ComparedClock(self.memory.skew.clone()))
+    }
+
+    fn show_clock(&self, ready: &Readiness) {
+        let component = ready.component("clock");
+        component.ready();
+        let showing = clock::show(self.clock(), component, self.parts.stop.clone());
+        self.parts.spawn_endless("the state of the clock", showing);
+    }
+
     fn leading(&self, home: &Cluster, address: Option<String>) -> Leading {
         if self.arguments.leader_elect {
             let name = &self.configuration.common.leader_election_id;
@@ -293,7 +307,7 @@ impl Process<'_> {
             routes: self.routes.clone(),
             fence,
             events,
-            clock: Arc::new(SystemClock),
+            clock: self.clock(),
             scheduler: Arc::new(apis::scheduler(&self.arguments.api_bind_address, self.configuration, &self.memory)?),
             ids: FreshIds::random(),
             metrics: &self.metrics,
@@ -308,6 +322,9 @@ impl Process<'_> {
         let (groups, events) = (self.memory.flavor_groups.clone(), environment.events.clone());
         let publishing = flavor_groups::publish(groups, events, self.parts.stop.clone());
         manager.add_source("the events about flavor groups", Scope::Leader, publishing);
+        let commitments = (self.memory.stores.commitments.clone(), self.memory.queues.commitments.clone());
+        let resuming = clock::resume(environment.clock.clone(), commitments, self.parts.stop.clone());
+        manager.add_source("the commitments that a clock has put off", Scope::Leader, resuming);
         self.memory.await_plans();
         let controllers = Controllers::new(&self.memory, environment);
         controllers.add_to(&mut manager, &self.memory.queues);

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use berth_core::ClusterName;
+use berth_telemetry::clock::ClockSkew;
 use berth_telemetry::config::{ApiServers, Remote};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -27,22 +28,24 @@ impl Cluster {
     /// Connects to the cluster of `kubeconfig`, or, without one, to the one that the environment names: `KUBECONFIG`,
     /// `~/.kube/config`, the service account of the pod. It is called `home`.
     pub async fn connect(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Self, ConnectError> {
-        home(configured(kubeconfig, user_agent).await?, kubeconfig).await
+        home(configured(kubeconfig, user_agent).await?, kubeconfig, None).await
     }
 
     /// Connects to the home cluster as [`Cluster::connect`] does, and prepares clients of the remotes, with the credentials
-    /// of the home cluster. Remotes are not spoken to, so one that is away stops nothing.
+    /// of the home cluster. Remotes are not spoken to, so one that is away stops nothing. `skew` gets the times of the home
+    /// cluster's answers.
     pub async fn connect_all(
         kubeconfig: Option<&Path>,
         user_agent: &str,
         servers: &ApiServers,
+        skew: Option<ClockSkew>,
     ) -> Result<Clusters, ConnectError> {
         let config = configured(kubeconfig, user_agent).await?;
         let remotes = servers.remotes.iter().zip(names(servers)).enumerate();
         let remotes: Result<Vec<_>, _> =
             remotes.map(|(index, (remote, name))| cluster(&config, index, remote, name)).collect();
         let remotes = remotes?;
-        Ok(Clusters::new(home(config, kubeconfig).await?, remotes))
+        Ok(Clusters::new(home(config, kubeconfig, skew).await?, remotes))
     }
 }
 
@@ -62,9 +65,9 @@ async fn configured(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Confi
     Ok(config)
 }
 
-async fn home(config: Config, kubeconfig: Option<&Path>) -> Result<Cluster, ConnectError> {
+async fn home(config: Config, kubeconfig: Option<&Path>, skew: Option<ClockSkew>) -> Result<Cluster, ConnectError> {
     let server = config.cluster_url.to_string();
-    let client = stack::client(config).map_err(|error| ConnectError::Invalid {
+    let client = stack::client(config, skew).map_err(|error| ConnectError::Invalid {
         origin: kubeconfig.map_or("found in the environment".to_owned(), |path| path.display().to_string()),
         reason: chain(&error),
     })?;
@@ -133,7 +136,7 @@ fn cluster(home: &Config, index: usize, remote: &Remote, name: ClusterName) -> R
         config.root_cert_file = None;
     }
     let key = if own_root.is_some() { "caCert" } else { "host" };
-    let client = stack::client(config).map_err(|error| wrong(key, chain(&error)))?;
+    let client = stack::client(config, None).map_err(|error| wrong(key, chain(&error)))?;
     Ok(Cluster { name, client })
 }
 

@@ -206,12 +206,13 @@ impl DisruptionLimit {
 
     /// Whether a user has switched the disruption limit off for now. An invalid value is logged once.
     fn is_confirmed(&self) -> bool {
+        let Ok(now) = self.shared.parts.clock.trusted_now() else { return false };
         let value = self.knowledge().and_then(|object| object.annotations().get(labels::CONFIRM_DISRUPTION).cloned());
         let mut state = self.shared.state.lock();
         if state.refused.is_some() && state.refused == value {
             return false;
         }
-        let read = confirmation(value.as_deref(), self.shared.parts.clock.now());
+        let read = confirmation(value.as_deref(), now);
         state.refused = if matches!(read, Confirmation::Refused(_)) { value } else { None };
         drop(state);
         if let Confirmation::Refused(why) = &read {

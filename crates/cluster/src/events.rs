@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_core::ClusterName;
+use berth_core::text::escape;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube_runtime::events::{self, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
@@ -171,7 +172,7 @@ fn cut(event: Event) -> events::Event {
             EventKind::Warning => EventType::Warning,
         },
         reason: shortened(event.reason, LONGEST_WORD),
-        note: Some(shortened(event.note, LONGEST_NOTE)),
+        note: Some(shortened(escape(&event.note).into_owned(), LONGEST_NOTE)),
         action: shortened(event.action, LONGEST_WORD),
         secondary: None,
     }

@@ -39,7 +39,7 @@ fn remote(url: &str, ca_cert: Option<String>, insecure_skip_tls_verify: bool) ->
 
 async fn clusters(account: &std::path::Path, remote: Remote) -> Clusters {
     let servers = ApiServers { home: None, remotes: vec![remote] };
-    Cluster::connect_all(Some(account), "berth/test", &servers).await.unwrap()
+    Cluster::connect_all(Some(account), "berth/test", &servers, None).await.unwrap()
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use berth_cluster::{FlavorGroupsError, Partial, RouteError};
 use berth_core::ClusterName;
 use berth_crds::facts::NoTotal;
 use berth_scheduler::SchedulerError;
+use berth_telemetry::clock::UntrustedClock;
 use thiserror::Error;
 
 /// Why nothing can be decided at the moment.
@@ -25,6 +26,8 @@ pub enum BlockReason {
     /// The number of cores of that object is invalid.
     #[error("FlavorGroupCapacity {name}: {error}")]
     NoTotal { name: String, error: NoTotal },
+    #[error("whether it has ended is not known: {0}")]
+    Clock(#[from] UntrustedClock),
     #[error("{}", .0.with_advice())]
     Scheduler(SchedulerError),
     /// The error of the last apply, which did not complete.

@@ -7,6 +7,7 @@ use berth_cluster::indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES};
 use berth_cluster::{Entry, InvalidEntry, ObjectKey, Pauses, Requests, Routes, Store};
 use berth_core::{ClusterName, Cores};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, facts};
+use berth_telemetry::clock::TrustedTime;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -71,12 +72,12 @@ impl CoresBook {
         }
     }
 
-    /// Decides about a claim at `now`. Cores that are given out are held until the reconciliation has ended
+    /// Decides about a claim at `now`; with an untrusted clock nothing has ended. Cores that are given out are held until the reconciliation has ended
     /// ([`CoresBook::start_reconciliation`]).
-    pub(crate) fn take(&self, key: &ObjectKey, claim: &CoresClaim, now: Timestamp) -> ClaimResult {
+    pub(crate) fn take(&self, key: &ObjectKey, claim: &CoresClaim, now: TrustedTime) -> ClaimResult {
         let mut ledger = self.ledger.lock();
         let settled = ledger.settle(|key| self.commitments.in_doubt(key));
-        let verdict = ledger.take(key, claim, &self.shown(&claim.place, now));
+        let verdict = ledger.take(key, claim, &self.shown(&claim.place, now.unwrap_or(Timestamp::MIN)));
         drop(ledger);
         for place in &settled {
             self.enqueue_waiting(place, key);

@@ -107,7 +107,7 @@ mod tests {
     use crate::plan::{Limits, plan};
 
     fn disturbed(facts: &CommitmentFacts) -> Vec<String> {
-        let disruption = disruption(facts, &plan(facts, Limits::default(), at(0)));
+        let disruption = disruption(facts, &plan(facts, Limits::default(), Ok(at(0))));
         disruption.into_iter().flat_map(|plan| plan.slots).map(|slot| slot.name.to_string()).collect()
     }
 

@@ -213,6 +213,11 @@ impl CommitmentFacts {
         self.accepted.as_ref().is_some_and(|accepted| accepted.covers(spec))
     }
 
+    /// Whether nothing was ever decided for it.
+    pub fn is_new(&self) -> bool {
+        self.accepted.is_none() && self.all_slots().next().is_none()
+    }
+
     /// True if a failure may reject the commitment: not once the accepted spec covers the desired spec.
     pub fn may_reject(&self) -> bool {
         self.spec.allow_rejection && !self.was_accepted_with(&self.spec)

@@ -7,6 +7,7 @@ use berth_core::{HostName, SlotKey, planner};
 use berth_scheduler::{
     CommitmentRequest, Pin, Placement, Scheduler, SchedulerError, Shortage, SlotRequest, WaitingRank,
 };
+use berth_telemetry::clock::TrustedTime;
 use jiff::Timestamp;
 
 use crate::block_reason::BlockReason;
@@ -54,7 +55,8 @@ pub struct Placing {
     pub request_id: String,
 }
 
-pub fn plan(facts: &CommitmentFacts, limits: Limits, now: Timestamp) -> CommitmentPlan {
+/// While the clock cannot be trusted nothing ends, and nothing begins that may have ended.
+pub fn plan(facts: &CommitmentFacts, limits: Limits, now: TrustedTime) -> CommitmentPlan {
     if let Some(why) = &facts.paused {
         return CommitmentPlan::idle(Verdict::Paused(why.clone()));
     }
@@ -67,11 +69,18 @@ pub fn plan(facts: &CommitmentFacts, limits: Limits, now: Timestamp) -> Commitme
     if let Some(why) = facts.may_be_duplicate() {
         return CommitmentPlan::idle(Verdict::Unreadable(why.clone().into()));
     }
-    match facts.spec.phase(now) {
+    match facts.spec.phase(now.unwrap_or(Timestamp::MIN)) {
         Phase::Ended(state) => nothing(facts, Verdict::Over(facts.reported_end().unwrap_or(state))),
         // Anyone may have written the condition: it releases nothing by itself.
         _ if facts.has_reported_end() => CommitmentPlan::idle(Verdict::Over(State::Expired)),
         Phase::Planned => nothing(facts, Verdict::Planned),
+        Phase::Wanted
+            if let Err(why) = now
+                && facts.is_new()
+                && facts.spec.end.is_some() =>
+        {
+            CommitmentPlan::idle(Verdict::Blocked(why.into()))
+        }
         Phase::Wanted => wanted(facts, limits),
     }
 }
@@ -113,7 +122,7 @@ fn nothing(facts: &CommitmentFacts, verdict: Verdict) -> CommitmentPlan {
 pub async fn decide<S: Scheduler>(
     facts: &mut CommitmentFacts,
     limits: Limits,
-    now: Timestamp,
+    now: TrustedTime,
     scheduler: &S,
     placing: &Placing,
 ) -> Result<CommitmentDecision, SchedulerError> {

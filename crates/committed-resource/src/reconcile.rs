@@ -267,13 +267,14 @@ impl<S: Scheduler> CommittedResourceController<S> {
             domain_name: self.context.domain_names.resolve(&facts.spec.domain).await?,
             request_id: request_id.to_owned(),
         };
-        decide(facts, self.context.settings.limits, self.context.clock.now(), &*self.context.scheduler, &placing).await
+        let (limits, now) = (self.context.settings.limits, self.context.clock.trusted_now());
+        decide(facts, limits, now, &*self.context.scheduler, &placing).await
     }
 
     /// Takes the cores of a plan.
     pub(crate) fn counted(&self, key: &ObjectKey, decided: CommitmentDecision) -> CommitmentDecision {
         let Verdict::Count(claim) = &decided.plan.verdict else { return decided };
-        let verdict = self.context.cores.take(key, claim, self.context.clock.now());
+        let verdict = self.context.cores.take(key, claim, self.context.clock.trusted_now());
         CommitmentDecision { cores: Some(verdict), ..decided }
     }
 

@@ -292,7 +292,7 @@ pub(crate) fn time_until_refresh(
     let condition = conditions::ready(&status.conditions)?;
     let same = ready.equals(condition, object.metadata.generation.unwrap_or_default());
     // Without a detail nothing is known that is newer than the text, for example after a restart.
-    if !same || ready.detail.is_none() || condition.message == conditions::truncated(&ready.text()) {
+    if !same || ready.detail.is_none() || condition.message == conditions::stored_message(&ready.text()) {
         return None;
     }
     let written = status.last_reconcile_at.as_ref().unwrap_or(&condition.last_transition_time).0;

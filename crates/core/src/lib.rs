@@ -15,6 +15,7 @@ pub mod slot;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod text;
 pub mod units;
 
 pub use ids::{

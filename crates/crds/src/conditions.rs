@@ -10,6 +10,7 @@ pub mod quota;
 pub mod reservation;
 pub mod safety;
 
+use berth_core::text::escape;
 use jiff::Timestamp;
 use strum::{Display, IntoStaticStr};
 
@@ -64,7 +65,7 @@ pub fn condition(
         type_: type_.to_owned(),
         status: status.as_str().to_owned(),
         reason: reason.to_owned(),
-        message: truncated(message).to_owned(),
+        message: stored_message(message),
         observed_generation: generation,
         last_transition_time: whole_seconds(now),
     }
@@ -102,9 +103,9 @@ pub fn restart_condition(conditions: &mut Vec<Condition>, new: Condition) -> boo
     replace(conditions, new, |_, _| false)
 }
 
-/// The longest beginning of a message that the API server takes, cut between characters.
-pub fn truncated(message: &str) -> &str {
-    text::cut(message, MAX_MESSAGE)
+/// A message as it is stored: escaped, and the longest beginning that the API server takes, cut between characters.
+pub fn stored_message(message: &str) -> String {
+    text::cut(&escape(message), MAX_MESSAGE).to_owned()
 }
 
 /// A time as it is stored: without the fraction of a second, so that it equals itself after a round trip.

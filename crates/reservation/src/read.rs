@@ -159,9 +159,11 @@ impl<S: Scheduler> ReservationController<S> {
     ) -> BTreeMap<VmId, VmFact> {
         let data = object.spec.committed_resource_reservation.iter();
         let expected = data.flat_map(|data| &data.allocations);
+        let now = self.context.clock.trusted_now();
         let mut vms: BTreeMap<VmId, VmFact> = expected
             .map(|(vm, allocation)| {
-                let age = self.context.clock.now().duration_since(allocation.creation_timestamp.0);
+                // While the clock cannot be trusted, no VM has been expected for too long.
+                let age = now.map(|now| now.duration_since(allocation.creation_timestamp.0)).unwrap_or_default();
                 let fact = VmFact { age: age.try_into().unwrap_or_default(), ..self.observe_vm(key, slot, vm) };
                 (vm.as_str().into(), fact)
             })

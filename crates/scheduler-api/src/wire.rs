@@ -13,7 +13,6 @@ mod values;
 pub use answer::{decode_answer, encode_answer};
 pub use incoming::{Incoming, decode};
 pub use invalid_request::Malformed;
-pub(crate) use invalid_request::one_line;
 pub use outgoing::{Ids, encode};
 
 /// The path of the endpoint; with a slash at its end it does not exist.

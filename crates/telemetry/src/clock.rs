@@ -3,17 +3,32 @@
 
 use std::sync::Arc;
 
+mod skew;
+
 use jiff::{SignedDuration, Timestamp};
+pub use skew::{ClockSkew, ComparedClock, UntrustedClock};
+
+/// The present moment, or why no decision may depend on the clock.
+pub type TrustedTime = Result<Timestamp, UntrustedClock>;
 
 /// Tells the time of day.
 pub trait Clock: Send + Sync + 'static {
     /// The present moment, UTC.
     fn now(&self) -> Timestamp;
+
+    /// The same, if decisions may depend on it. [`Clock::now`] is for what is only recorded.
+    fn trusted_now(&self) -> TrustedTime {
+        Ok(self.now())
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for Arc<C> {
     fn now(&self) -> Timestamp {
         (**self).now()
+    }
+
+    fn trusted_now(&self) -> TrustedTime {
+        (**self).trusted_now()
     }
 }
 

@@ -16,6 +16,7 @@ mod failover;
 mod feature_gates;
 mod finding;
 mod flavor_group_resources;
+mod mask;
 mod placement;
 mod quota;
 mod reservation_controller;
@@ -26,6 +27,7 @@ mod settings;
 mod source;
 mod syncer;
 mod token;
+mod unique;
 mod unused;
 mod usage_reconciler;
 mod value;
@@ -33,6 +35,8 @@ mod value;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+
+use mask::mask_value;
 
 pub use api_servers::{ApiServers, Kind, Remote, ZONE_LABEL};
 pub use auth::{Auth, AuthMode};
@@ -45,6 +49,7 @@ pub use controllers::{Controller, Task};
 pub use feature_gates::FeatureGates;
 pub use finding::{Finding, Findings, KeyDoc, Severity};
 pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
+pub use mask::mask_urls;
 pub use placement::Placement;
 pub use quota::Quota;
 pub use reservation_controller::ReservationController;
@@ -128,7 +133,9 @@ pub fn decode(merged: &Map<String, Value>, strict: bool) -> Result<Loaded, Telem
     if findings.has_errors() {
         return Err(TelemetryError::Configuration { findings });
     }
-    Ok(Loaded { configuration, findings, in_effect: report.in_effect })
+    let mut in_effect = report.in_effect;
+    in_effect.values_mut().for_each(mask_value);
+    Ok(Loaded { configuration, findings, in_effect })
 }
 
 /// What is in effect when nothing is configured.

@@ -1,8 +1,9 @@
 //! Log lines: one readable line or one JSON object each, on standard error, filtered by the flags and the variable.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
 use std::str::FromStr;
 
+use berth_core::text::{escape_if, is_deceptive};
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -86,7 +87,8 @@ fn subscriber<W>(format: Format, shown: ShownLevel, colours: bool, writer: W) ->
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let lines = tracing_subscriber::fmt().with_env_filter(shown.filter()?).with_writer(writer);
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(shown.filter()?).with_writer(EscapedLines { writer, colours });
     Ok(match format {
         Format::Human => {
             let lines = lines.compact().with_ansi(colours).with_filter_reloading();
@@ -101,9 +103,44 @@ where
     })
 }
 
+const ESC: char = '\u{1b}';
+
+/// Makes writers that escape what others could use to forge or hide lines. Each line is written at once.
+struct EscapedLines<W> {
+    writer: W,
+    /// Colours begin with ESC, which `tracing_subscriber` escapes in values.
+    colours: bool,
+}
+
+impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for EscapedLines<W> {
+    type Writer = EscapedLine<W::Writer>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        EscapedLine { writer: self.writer.make_writer(), colours: self.colours }
+    }
+}
+
+struct EscapedLine<W> {
+    writer: W,
+    colours: bool,
+}
+
+impl<W: Write> Write for EscapedLine<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
+        let escaped = escape_if(text, |character| is_deceptive(character) && !(self.colours && character == ESC));
+        self.writer.write_all((escaped.into_owned() + end).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::sync::Arc;
 
     use parking_lot::Mutex;
@@ -140,6 +177,22 @@ mod tests {
         assert_eq!(text.lines().count(), 1, "{text}");
         for part in ["INFO", "request", "slot placed", r#"host="node-1\nfake line""#, r#"request_id="r-1""#] {
             assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_value_can_neither_end_a_line_nor_reorder_it() {
+        for format in [Format::Human, Format::Json] {
+            let buffer = Buffer::default();
+            let target = buffer.clone();
+            let options = LogOptions::default();
+            let (subscriber, _) = subscriber(format, options.shown(), true, move || target.clone()).unwrap();
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::info!(zone = %"a\n2026 ERROR forged\u{202e}\u{2028}\u{1b}[2J", "slot\rplaced");
+            });
+            let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
+            let (lines, deceptive) = (text.matches('\n').count(), text.contains(['\r', '\u{202e}', '\u{2028}']));
+            assert!(lines == 1 && !deceptive && !text.contains("\u{1b}[2J"), "{text:?}");
         }
     }
 

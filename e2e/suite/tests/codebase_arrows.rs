@@ -21,7 +21,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("capacity-view", vec!["core"]),
         ("scheduler", vec!["core", "capacity-view"]),
         ("placement-model", vec!["core"]),
-        ("telemetry", vec![]),
+        ("telemetry", vec!["core"]),
         ("http", vec!["telemetry"]),
         ("openstack", vec!["telemetry"]),
         ("vm-source", vec!["core", "telemetry"]),

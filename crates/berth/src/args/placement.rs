@@ -27,6 +27,15 @@ pub struct PlacementArguments {
     /// The ledger: a SQLite file, the URL of a PostgreSQL database, or :memory: [default: berth-placement.db].
     #[arg(long, value_name = "DATABASE", env = "BERTH_PLACEMENT_DATABASE", hide_env_values = true, global = true)]
     pub database: Option<String>,
+    /// File with the URL of the database, whose password nobody then sees in the list of processes.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "BERTH_PLACEMENT_DATABASE_FILE",
+        conflicts_with = "database",
+        global = true
+    )]
+    pub database_file: Option<PathBuf>,
     /// How clients authenticate [default: off].
     #[arg(long, value_name = "MODE", env = "BERTH_PLACEMENT_AUTH")]
     pub auth: Option<PlacementAuth>,

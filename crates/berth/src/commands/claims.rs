@@ -49,7 +49,7 @@ pub(super) fn text(claims: &[ClaimRow]) -> String {
 
 /// Callers choose the names of VMs and projects.
 fn cells(claim: &ClaimRow) -> Vec<String> {
-    let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { text.escape_debug().to_string() };
+    let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     vec![
         quoted(&claim.vm),
         quoted(&claim.project),

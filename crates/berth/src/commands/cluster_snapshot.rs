@@ -92,7 +92,7 @@ pub(super) async fn read_clusters(
 ) -> Result<ClusterSnapshot, Error> {
     let agent = user_agent(&configuration);
     let kubeconfig = arguments.kubeconfig.as_deref();
-    let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
+    let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers, None).await?;
     ClusterSnapshot::read(clusters, configuration, by).await
 }
 

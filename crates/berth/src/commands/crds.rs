@@ -30,7 +30,7 @@ async fn read(arguments: &CrdsArguments) -> Result<Vec<Definition>, Error> {
     let routes = Routes::new(&configuration.api_servers);
     let kubeconfig = arguments.clusters.kubeconfig.as_deref();
     let agent = user_agent(&configuration);
-    let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
+    let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers, None).await?;
     let mut all = Vec::new();
     for cluster in clusters.iter() {
         all.extend(definitions_of_others(cluster, &routes).await);

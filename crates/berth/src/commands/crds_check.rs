@@ -39,7 +39,7 @@ async fn check(arguments: &CrdsCheckArguments) -> Result<CrdCheckReport, Error> 
     let routes = Routes::new(&configuration.api_servers);
     let kubeconfig = arguments.clusters.kubeconfig.as_deref();
     let agent = user_agent(&configuration);
-    let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
+    let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers, None).await?;
     let mut report = CrdCheckReport::default();
     let (uuids, ignored) = (&mut SameUuid::default(), &mut |_: &str, _: &Value| {});
     for cluster in clusters.iter() {

@@ -4,14 +4,16 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use berth_core::text::escape;
 use serde::Serialize;
 
 use crate::args::Output;
 use crate::error::Error;
 
-/// A reader that has seen enough, such as `head`, is no failure.
+/// The only writer to standard output. It escapes what would move the cursor or reorder a line, in JSON as well. A reader that has seen
+/// enough, such as `head`, is no failure.
 pub(super) fn print(text: &str) -> Result<(), Error> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    match io::stdout().lock().write_all(escape(text).as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|source| Error::File { path: "standard output".into(), source }),
     }

@@ -1,6 +1,7 @@
 //! `berth placement`: runs a server of the Placement API, copies its ledger, or queries a running server. Flags take
 //! precedence over the configuration.
 
+use std::fs;
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -68,8 +69,21 @@ fn blocking(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> 
 }
 
 fn database(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Database, Error> {
-    let text = arguments.database.as_ref().unwrap_or(&configuration.placement.database);
+    let from_file = arguments.database_file.as_deref().map(read_database_file).transpose()?;
+    let text = from_file.as_ref().or(arguments.database.as_ref()).unwrap_or(&configuration.placement.database);
     Ok(text.parse().map_err(|error: LedgerError| ServeError::from(error))?)
+}
+
+/// The first line of the file.
+fn read_database_file(path: &Path) -> Result<String, Error> {
+    let wrong = |why: String| Error::Wrong(format!("--database-file {}: {why}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        Err(wrong("is empty; write the URL of the database into it".to_owned()))
+    } else {
+        Ok(line.to_owned())
+    }
 }
 
 fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Settings, Error> {
@@ -173,11 +187,34 @@ mod tests {
     use super::*;
     use crate::args::{Arguments, Command};
 
-    fn generated(flags: &[&str], keys: &Value) -> GenerationOptions {
+    fn arguments(flags: &[&str]) -> Result<PlacementArguments, String> {
         let all = [&["berth", "placement"], flags].concat();
-        let Command::Placement(arguments) = Arguments::try_parse_from(all).unwrap().command else {
-            panic!("{flags:?}")
+        match Arguments::try_parse_from(all).map_err(|error| error.to_string())?.command {
+            Command::Placement(arguments) => Ok(*arguments),
+            _ => panic!("{flags:?}"),
+        }
+    }
+
+    #[test]
+    fn the_url_of_the_database_can_be_in_a_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let flag = format!("--database-file={}", file.path().display());
+        let opened = || {
+            let keys = json!({ "placement": { "database": "other.db" } });
+            let loaded = config::decode(keys.as_object().unwrap(), true).unwrap();
+            database(&arguments(&[&flag]).unwrap(), &loaded.configuration).map_err(|error| error.to_string())
         };
+        assert!(opened().unwrap_err().ends_with("is empty; write the URL of the database into it"));
+        fs::write(file.path(), "postgres://berth:p@db/placement\n").unwrap();
+        assert_eq!(opened().unwrap(), Database::Postgres("postgres://berth:p@db/placement".to_owned()));
+        fs::write(file.path(), "mysql://berth:secret@db/placement").unwrap();
+        let refused = opened().unwrap_err();
+        assert!(refused.contains("mysql://********@db/placement") && !refused.contains("secret"), "{refused}");
+        assert!(arguments(&[&flag, "--database=a.db"]).unwrap_err().contains("cannot be used with"));
+    }
+
+    fn generated(flags: &[&str], keys: &Value) -> GenerationOptions {
+        let arguments = arguments(flags).unwrap();
         let values = json!({ "placement": keys });
         let loaded = config::decode(values.as_object().unwrap(), true).unwrap();
         let settings = settings(&arguments, &loaded.configuration).unwrap();

@@ -8,6 +8,7 @@ use berth_cluster::{FlavorGroupsCache, Kind, Routes, Store, StoreSet as _, Store
 use berth_core::ClusterName;
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
+use berth_telemetry::clock::ClockSkew;
 use berth_telemetry::config;
 use tokio::time::Instant;
 
@@ -35,6 +36,8 @@ pub struct Memory {
     pub queues: Queues,
     pub pipelines: PipelineLoader,
     pub flavor_groups: FlavorGroupsCache,
+    /// The times in the answers of the home cluster.
+    pub skew: ClockSkew,
     started_at: Instant,
 }
 
@@ -46,7 +49,8 @@ impl Memory {
         let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
         let flavor_groups = FlavorGroupsCache::new(stores.knowledges.clone());
-        let memory = Self { stores, scheduler, queues, pipelines, flavor_groups, started_at: Instant::now() };
+        let (skew, started_at) = (ClockSkew::default(), Instant::now());
+        let memory = Self { stores, scheduler, queues, pipelines, flavor_groups, skew, started_at };
         feed_view(&memory.stores, &memory.scheduler, routes);
         memory
     }

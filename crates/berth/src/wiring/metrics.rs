@@ -13,6 +13,7 @@ use berth_scheduler_api::claims::ClaimMetrics;
 use berth_scheduler_api::history::HistoryMetrics;
 use berth_scheduler_api::metrics::ApiMetrics;
 use berth_scheduler_api::tracking::BookingMetrics;
+use berth_telemetry::clock::{Clock as _, SystemClock};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 
 use super::background_tasks::BackgroundTaskMetrics;
@@ -63,6 +64,14 @@ const FLAVOR_GROUPS_AGE: Metric = Metric {
            and growing commitments wait.",
 };
 
+const CLOCK_SKEW: Metric = Metric {
+    name: "berth_clock_skew_seconds",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "By how much the clock of this process is ahead of that of the home API server. Above a minute in either \
+           direction nothing ends because of a time.",
+};
+
 /// The metrics of all parts of the operator.
 pub struct OperatorMetrics {
     pub cluster: ClusterMetrics,
@@ -82,7 +91,7 @@ pub struct OperatorMetrics {
 impl OperatorMetrics {
     /// Registers everything; once per process.
     pub fn register(metrics: &Metrics, memory: &Memory) -> Result<Self, MetricsError> {
-        let Memory { stores, scheduler, pipelines, flavor_groups, .. } = memory;
+        let Memory { stores, scheduler, pipelines, flavor_groups, skew, .. } = memory;
         let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
         metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
         scheduler_metrics(metrics, scheduler)?;
@@ -90,6 +99,9 @@ impl OperatorMetrics {
         let shared = flavor_groups.clone();
         let age = move || shared.problem().map_or(0.0, |problem| problem.age.as_secs_f64());
         metrics.computed(&FLAVOR_GROUPS_AGE, move || vec![(vec![], age())])?;
+        let skew = skew.clone();
+        let ahead = move || skew.of(SystemClock.now()).map(|ahead| ahead.as_secs_f64());
+        metrics.computed(&CLOCK_SKEW, move || ahead().map(|ahead| (vec![], ahead)).into_iter().collect())?;
         orphans::register(metrics, stores.commitments.clone(), stores.reservations.clone())?;
         Ok(Self {
             cluster: ClusterMetrics::register(metrics)?,

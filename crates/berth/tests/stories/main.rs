@@ -42,3 +42,4 @@ mod restored_etcd;
 mod rights;
 mod start;
 mod taking_over;
+mod wrong_clock;

@@ -27,3 +27,4 @@ pub mod two_clusters;
 pub mod unreadable;
 pub mod waiting;
 pub mod world;
+pub mod wrong_clock;

@@ -34,7 +34,8 @@ impl Operator {
         Self::start_as("berth", control_plane, kubeconfig, config, &[]).await
     }
 
-    /// Like `start`, with its own log, `<name>.log`, and more arguments.
+    /// Like `start`, with its own log, `<name>.log`, and more arguments. Those without dashes are variables of its
+    /// environment, as for `env`.
     pub async fn start_as(
         name: &'static str,
         control_plane: &ControlPlane,
@@ -46,7 +47,10 @@ impl Operator {
         let wanted =
             more.iter().find_map(|argument| argument.strip_prefix(API)).map(|address| address.parse().unwrap());
         let api = wanted.unwrap_or(api);
-        let mut arguments = vec![
+        let (more, variables): (Vec<&str>, Vec<&str>) = more.iter().partition(|argument| argument.starts_with("--"));
+        let mut arguments: Vec<String> = variables.into_iter().map(str::to_owned).collect();
+        arguments.extend([
+            env!("CARGO_BIN_EXE_berth").to_owned(),
             "operator".to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--config={}", config.display()),
@@ -54,14 +58,13 @@ impl Operator {
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
             "--metrics-secure=false".to_owned(),
-        ];
+        ]);
         if !more.iter().any(|argument| argument.starts_with(FORMAT)) {
             arguments.push(format!("{FORMAT}human"));
         }
         arguments.extend(more.iter().filter(|argument| !argument.starts_with(API)).map(|one| (*one).to_owned()));
-        let program = Path::new(env!("CARGO_BIN_EXE_berth"));
         let log_begins = log_length(control_plane, name);
-        let daemon = control_plane.spawn(name, program, &arguments).await.unwrap();
+        let daemon = control_plane.spawn(name, Path::new("/usr/bin/env"), &arguments).await.unwrap();
         Self { daemon, log_begins, api, probes, metrics }
     }
 

@@ -88,7 +88,7 @@ async fn all(home: &str, remotes: Vec<Remote>) -> Result<Clusters, ConnectError>
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kubeconfig");
     fs::write(&path, kubeconfig(home)).unwrap();
-    Cluster::connect_all(Some(&path), "berth/test", &ApiServers { home: None, remotes }).await
+    Cluster::connect_all(Some(&path), "berth/test", &ApiServers { home: None, remotes }, None).await
 }
 
 #[tokio::test]

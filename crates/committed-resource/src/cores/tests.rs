@@ -84,13 +84,13 @@ fn reported(book: &Arc<CoresBook>, amount: &str, allow_rejection: bool) -> (Reas
     (facts.spec.group, facts.spec.zone) = (testing::GROUP.into(), testing::ZONE.into());
     facts.groups = Err(no_groups());
     facts.capacity = book.capacity(&here(), &home());
-    let plan = plan(&facts, Limits::default(), now());
+    let plan = plan(&facts, Limits::default(), Ok(now()));
     assert_eq!((plan.slots.is_empty(), plan.finalizer), (true, crate::plan::Finalizer::Leave), "it never has slots");
     let mut decided = crate::plan::CommitmentDecision::blocked(no_groups().into());
     let own = key("own");
     let _looking = book.start_reconciliation(&own);
     if let Verdict::Count(claim) = &plan.verdict {
-        decided.cores = Some(book.take(&own, claim, now()));
+        decided.cores = Some(book.take(&own, claim, Ok(now())));
     }
     decided.plan = plan;
     let report = report(&facts, &decided, DELAYS, now());
@@ -265,7 +265,7 @@ fn of_many_at_the_same_time_no_more_are_accepted_than_fit() {
     let book = book(vec![], vec![object("capacity", Some("100"))]);
     let take = |number: usize| {
         let claim = CoresClaim { place: here(), cores: Cores::new(30), total: Cores::new(100) };
-        book.take(&key(&format!("uuid-{number}")), &claim, now())
+        book.take(&key(&format!("uuid-{number}")), &claim, Ok(now()))
     };
     let verdicts: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|number| scope.spawn(move || take(number))).collect();
@@ -282,9 +282,9 @@ fn what_a_reconciliation_took_ends_with_it_unless_the_outcome_is_unknown() {
     let book = book_with(vec![waiting], vec![object("capacity", Some("100"))], requests.clone());
     let claim = CoresClaim { place: here(), cores: Cores::new(60), total: Cores::new(100) };
     let reconciling = book.start_reconciliation(&key("one"));
-    assert_eq!(book.take(&key("one"), &claim, now()), ClaimResult::Enough);
+    assert_eq!(book.take(&key("one"), &claim, Ok(now())), ClaimResult::Enough);
     let short = ClaimResult::Short { available: Cores::new(40), provisional: true };
-    assert_eq!(book.take(&key("waiting"), &claim, now()), short);
+    assert_eq!(book.take(&key("waiting"), &claim, Ok(now())), short);
     drop(book.start_reconciliation(&key("waiting")));
     doubtful(&book.commitments, &key("one"));
     drop(reconciling);

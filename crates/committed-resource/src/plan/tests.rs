@@ -10,6 +10,8 @@ use berth_core::{ClusterName, Cores, Resources};
 use berth_crds::CommitmentState;
 use berth_crds::conditions::commitment::Reason;
 use berth_scheduler::{FilterName, HostVerdict, Placed, Request, Shortage};
+use berth_telemetry::clock::UntrustedClock;
+use jiff::SignedDuration;
 use parking_lot::Mutex;
 
 use super::*;
@@ -171,7 +173,7 @@ impl Scheduler for FreeSlots {
 pub(crate) fn decided(facts: &mut CommitmentFacts, free: &FreeSlots) -> CommitmentDecision {
     let limits = Limits::default();
     let placing = Placing::default();
-    let decide = std::pin::pin!(decide(facts, limits, now(), free, &placing));
+    let decide = std::pin::pin!(decide(facts, limits, Ok(now()), free, &placing));
     match decide.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
         std::task::Poll::Ready(decided) => decided.unwrap(),
         std::task::Poll::Pending => panic!("the stub does not wait"),
@@ -179,11 +181,30 @@ pub(crate) fn decided(facts: &mut CommitmentFacts, free: &FreeSlots) -> Commitme
 }
 
 fn planned(facts: &CommitmentFacts) -> CommitmentPlan {
-    plan(facts, Limits::default(), now())
+    plan(facts, Limits::default(), Ok(now()))
 }
 
 fn names(plan: &CommitmentPlan) -> (usize, usize, usize) {
     (plan.slots.release.len() + plan.leave.len(), plan.slots.update.len(), plan.slots.create.len())
+}
+
+#[test]
+fn while_the_clock_cannot_be_trusted_nothing_ends_and_nothing_begins_that_may_be_over() {
+    let at_time = |facts: &CommitmentFacts, now| plan(facts, Limits::default(), now);
+    let skewed = Err(UntrustedClock::Skewed(SignedDuration::from_hours(2)));
+    let ending = |slots| {
+        let facts = facts("60Gi", slots);
+        CommitmentFacts { spec: Spec { end: Some(at(-1)), ..facts.spec.clone() }, ..facts }
+    };
+    let held = ending(vec![slot(0, 60, 15, Some("h"))]);
+    assert_eq!(at_time(&held, Ok(now())).verdict, Verdict::Over(State::Expired));
+    assert_eq!((at_time(&held, skewed).verdict, names(&at_time(&held, skewed))), (Verdict::Reserve, (0, 0, 0)));
+    let grown = CommitmentFacts { spec: Spec { amount: spec("120Gi").amount, ..held.spec.clone() }, ..held };
+    assert_eq!(names(&at_time(&grown, skewed)), (0, 0, 1), "a user has asked for more");
+    let new = ending(vec![]);
+    let Verdict::Blocked(why) = at_time(&new, skewed).verdict else { panic!("it may be over") };
+    assert!(why.to_string().starts_with("whether it has ended is not known: the clock of this process is 2h ahead"));
+    assert_eq!(at_time(&facts("60Gi", vec![]), skewed).verdict, Verdict::Reserve, "it has no end");
 }
 
 #[test]
@@ -499,11 +520,11 @@ fn rejected_spec_leaves_what_was_accepted() {
 fn the_slot_limit_holds_only_where_rejection_is_allowed() {
     let limits = Limits { max_new_slots: Some(2) };
     let mut facts = facts("150Gi", vec![]);
-    assert_eq!(plan(&facts, limits, now()).verdict, Verdict::Reserve);
+    assert_eq!(plan(&facts, limits, Ok(now())).verdict, Verdict::Reserve);
     facts.spec.allow_rejection = true;
     let text = "commitment would create 3 new reservation slots, exceeds limit of 2".to_owned();
     let limit = Some(("amber".into(), "az-a".into()));
-    assert_eq!(plan(&facts, limits, now()).verdict, Verdict::Refused { text, retry: false, limit });
+    assert_eq!(plan(&facts, limits, Ok(now())).verdict, Verdict::Refused { text, retry: false, limit });
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use berth_telemetry::clock::Clock;
+use berth_telemetry::config::mask_urls;
 
 use crate::ledger::postgres::PostgresLedger;
 use crate::ledger::sqlite::{LedgerLocation, SqliteLedger};
@@ -45,18 +46,9 @@ impl FromStr for Database {
                 Ok(Self::Postgres(text.to_owned()))
             }
             "" => Err(LedgerError::Address { found: String::new() }),
-            _ if is_url => Err(LedgerError::Address { found: without_password(text) }),
+            _ if is_url => Err(LedgerError::Address { found: mask_urls(text) }),
             _ => Ok(Self::Sqlite(LedgerLocation::File(PathBuf::from(text)))),
         }
-    }
-}
-
-/// The user, and possibly a password, is between the scheme and the last `@`; parameters may also have a password.
-fn without_password(url: &str) -> String {
-    let url = url.split('?').next().unwrap_or_default();
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://...@{place}"),
-        _ => url.to_owned(),
     }
 }
 
@@ -65,7 +57,7 @@ impl fmt::Display for Database {
         match self {
             Self::Sqlite(LedgerLocation::Memory) => formatter.write_str(":memory:"),
             Self::Sqlite(LedgerLocation::File(path)) => write!(formatter, "{}", path.display()),
-            Self::Postgres(url) => formatter.write_str(&without_password(url)),
+            Self::Postgres(url) => formatter.write_str(&mask_urls(url)),
         }
     }
 }
@@ -96,7 +88,7 @@ mod tests {
     #[test]
     fn passwords_are_not_shown() {
         let database: Database = "postgres://me:p@ss@host:5432/db?sslpassword=x".parse().unwrap();
-        assert_eq!(database.to_string(), "postgres://...@host:5432/db");
-        assert_eq!(format!("{database:?}"), "postgres://...@host:5432/db");
+        assert_eq!(database.to_string(), "postgres://********@host:5432/db?sslpassword=********");
+        assert_eq!(format!("{database:?}"), database.to_string());
     }
 }

@@ -1,5 +1,8 @@
 //! Failures that only a SQLite file can have.
 
+use std::error::Error as _;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +32,44 @@ async fn a_second_server_is_refused_and_reported_who_has_the_file() {
     let refused = open(&LedgerLocation::File(world.file())).map(drop).unwrap_err().to_string();
     assert!(refused.contains("is in use by another process"), "{refused}");
     assert!(refused.contains(&std::process::id().to_string()), "{refused}");
+}
+
+#[tokio::test]
+async fn only_our_user_may_read_the_files_of_a_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let ledger = open(&LedgerLocation::File(path.clone())).unwrap();
+    ledger
+        .write(Command::CreateProvider { uuid: Key::new("p1"), name: "p1".to_owned(), parent: None }, soon())
+        .await
+        .unwrap();
+    backup(&path, &folder.path().join("copy.db")).unwrap();
+    let modes = fs::read_dir(folder.path()).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        (entry.file_name(), entry.metadata().unwrap().permissions().mode() & 0o777)
+    });
+    let modes: Vec<_> = modes.collect();
+    assert!(modes.len() >= 4 && modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
+    ledger.close().await;
+}
+
+#[tokio::test]
+async fn a_link_is_not_followed_and_a_name_like_a_uri_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [link, target] = ["ledger.db", "target"].map(|name| folder.path().join(name));
+    symlink(&target, &link).unwrap();
+    let refused = open(&LedgerLocation::File(link)).map(drop).unwrap_err();
+    let why = refused.source().unwrap().to_string();
+    assert!(why.starts_with("it is a symbolic link, which is not followed"), "{why}");
+    assert!(!target.exists());
+    symlink(&target, folder.path().join("other.db.lock")).unwrap();
+    assert!(open(&LedgerLocation::File(folder.path().join("other.db"))).is_err());
+    assert!(!target.exists(), "the lock file is not followed either");
+    let uri = folder.path().join("file:x?mode=memory");
+    open(&LedgerLocation::File(uri.clone())).unwrap().close().await;
+    assert!(uri.exists());
 }
 
 #[tokio::test]

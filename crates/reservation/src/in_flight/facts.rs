@@ -13,7 +13,8 @@ use super::watches::is_in_flight;
 /// An in-flight reservation, the others of its VM, and where that is.
 #[derive(Clone, Debug)]
 pub struct InFlightFacts {
-    pub now: Timestamp,
+    /// The present moment; `None` while the clock cannot be trusted, so nothing ends.
+    pub now: Option<Timestamp>,
     /// How long this process has known the one that is reconciled, on the monotonic clock.
     pub known_for: Duration,
     pub own: Flight,

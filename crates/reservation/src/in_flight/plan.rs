@@ -14,6 +14,9 @@ use crate::status::SlotReady;
 /// How long one without `spec.endTime` may live.
 const LIFE: SignedDuration = SignedDuration::from_mins(30);
 
+/// When one is reconciled again whose end cannot be known.
+const CLOCK: Duration = Duration::from_secs(60);
+
 /// The step to take, and when to reconcile again without an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InFlightPlan {
@@ -58,7 +61,8 @@ pub fn plan(facts: &InFlightFacts) -> InFlightPlan {
     if let Some((_, cause)) = rest.filter(|(rest, _)| *rest <= SignedDuration::ZERO) {
         return InFlightPlan { step: InFlightStep::Delete(cause, vec![facts.own.key.clone()]), requeue_after: None };
     }
-    let requeue_after = rest.and_then(|(rest, _)| Duration::try_from(rest).ok());
+    let left = rest.and_then(|(rest, _)| Duration::try_from(rest).ok());
+    let requeue_after = if facts.now.is_none() { Some(CLOCK) } else { left };
     match step(facts) {
         step @ InFlightStep::Delete(..) => InFlightPlan { step, requeue_after: None },
         step => InFlightPlan { step, requeue_after },
@@ -68,7 +72,8 @@ pub fn plan(facts: &InFlightFacts) -> InFlightPlan {
 /// How much longer it may exist. It is at least as old as this process has known it, whatever the clocks of API servers
 /// show.
 fn rest(facts: &InFlightFacts) -> Option<(SignedDuration, Cause)> {
-    let until = |time: Timestamp| time.duration_since(facts.now);
+    let now = facts.now?;
+    let until = |time: Timestamp| time.duration_since(now);
     let own = &facts.own;
     if let Some(end) = own.end {
         return Some((until(end), Cause::EndTime));

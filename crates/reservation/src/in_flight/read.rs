@@ -28,7 +28,7 @@ impl InFlightController {
             self.first_seen.forget(&entry.key);
         }
         InFlightFacts {
-            now: self.context.clock.now(),
+            now: self.context.clock.trusted_now().ok(),
             known_for: self.known.note(&(key.clone(), object.metadata.uid.clone().unwrap_or_default()), Instant::now()),
             own: flight(key, object),
             family,

@@ -157,7 +157,7 @@ impl ClaimKeeper {
     pub async fn load(&self) -> Result<Vec<Booking>, WriteError> {
         let Some(map) = self.parts.map.read().await? else { return Ok(Vec::new()) };
         let text = map.data.as_ref().and_then(|data| data.get(KEY)).map_or("[]", String::as_str);
-        let clocks = Clocks { now: (self.parts.now)(), time: self.parts.clock.now() };
+        let clocks = Clocks { now: (self.parts.now)(), time: self.parts.clock.trusted_now().ok() };
         let (claims, invalid) = object::decode(text, clocks, self.parts.longest);
         if invalid > 0 {
             warn!(invalid, "the ConfigMap {NAME} has entries that are no claims; they are ignored");

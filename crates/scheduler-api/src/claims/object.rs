@@ -59,7 +59,8 @@ fn entry(held: &HeldClaim) -> Entry {
 pub(super) struct Clocks {
     /// Monotonic time since the process began.
     pub(super) now: Duration,
-    pub(super) time: Timestamp,
+    /// Unless it cannot be trusted.
+    pub(super) time: Option<Timestamp>,
 }
 
 /// The claims that have not ended, and how many entries are no claims. None lasts for longer than `longest` from now
@@ -73,7 +74,10 @@ pub(super) fn decode(text: &str, clocks: Clocks, longest: Duration) -> (Vec<Held
 }
 
 fn held(entry: Entry, Clocks { now, time }: Clocks, longest: Duration) -> Option<HeldClaim> {
-    let left = Duration::try_from(entry.until.duration_since(time)).ok().filter(|left| !left.is_zero())?;
+    let left = match time {
+        Some(time) => Duration::try_from(entry.until.duration_since(time)).ok().filter(|left| !left.is_zero())?,
+        None => longest,
+    };
     let claim = Claim {
         instance: entry.vm,
         project: entry.project,

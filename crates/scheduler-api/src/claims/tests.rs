@@ -187,8 +187,17 @@ fn held(number: i64) -> HeldClaim {
 }
 
 #[test]
+fn while_the_clock_cannot_be_trusted_claims_last_as_long_as_any() {
+    let (text, _) = encode(vec![held(1)], 2000);
+    let over = Some(jiff::Timestamp::from_second(2).unwrap());
+    assert_eq!(decode(&text, Clocks { now: MINUTE, time: over }, MINUTE).0.len(), 0);
+    let (claims, _) = decode(&text, Clocks { now: MINUTE, time: None }, MINUTE);
+    assert_eq!(claims[0].claim.expires, 2 * MINUTE);
+}
+
+#[test]
 fn the_youngest_claims_stay_where_not_all_of_them_fit() {
-    let clocks = Clocks { now: MINUTE, time: jiff::Timestamp::UNIX_EPOCH };
+    let clocks = Clocks { now: MINUTE, time: Some(jiff::Timestamp::UNIX_EPOCH) };
     let (text, left_out) = encode((1..=100).map(held).collect(), 2000);
     assert!(text.len() <= 2000 && left_out > 50, "{left_out} {text}");
     let (claims, invalid) = decode(&text, clocks, MINUTE);

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{LeaderAnswer, Subject};
 use crate::web;
-use crate::wire::one_line;
+use berth_core::text::escape_line;
 
 /// From connecting to the last byte of the answer.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ pub async fn ask(url: &str, subject: &Subject, token: Option<&Token>) -> Result<
             .map_err(|error| ExplainError::Unreadable { url, why: format!("{error}; is it of another version?") }),
         StatusCode::UNAUTHORIZED => Err(ExplainError::UnknownClient { url }),
         status => {
-            let text = one_line(String::from_utf8_lossy(&body).trim_end(), SHOWN);
+            let text = escape_line(String::from_utf8_lossy(&body).trim_end(), SHOWN);
             Err(ExplainError::Refused { url, status: status.as_u16(), text })
         }
     }

@@ -16,7 +16,7 @@ use berth_telemetry::config::Token;
 use super::showing;
 use crate::Role;
 use crate::explain::{Explainer, Subject};
-use crate::wire::one_line;
+use berth_core::text::escape_line;
 
 const UNKNOWN_CLIENT: &str = "only local callers are answered, as through kubectl port-forward, and those that show the token of scheduler.token";
 
@@ -76,7 +76,7 @@ impl<E: Explainer> Explaining<E> {
         }
         match self.explainer.explain(subject) {
             Some(known) => answer::json(StatusCode::OK, &known),
-            None => answer::text(StatusCode::NOT_FOUND, one_line(&format!("no {subject} is known"), SHOWN)),
+            None => answer::text(StatusCode::NOT_FOUND, escape_line(&format!("no {subject} is known"), SHOWN)),
         }
     }
 }

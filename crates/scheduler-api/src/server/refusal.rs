@@ -8,7 +8,8 @@ use berth_http::answer;
 use berth_scheduler::SchedulerError;
 
 use super::NOT_DECIDED;
-use crate::wire::{Malformed, one_line};
+use crate::wire::Malformed;
+use berth_core::text::escape_line;
 
 /// Characters of a text that is sent: as many bytes as clients keep of it.
 const LONGEST: usize = 1000;
@@ -88,7 +89,7 @@ impl Refusal {
     }
 
     pub(super) fn line(&self) -> String {
-        one_line(&self.text(), LONGEST)
+        escape_line(&self.text(), LONGEST)
     }
 
     fn text(&self) -> String {

@@ -12,8 +12,9 @@ use berth_scheduler::{Answer, Call, Candidates, Intent, Request, SchedulerError,
 use super::api::Api;
 use super::refusal::Refusal;
 use super::time_and_random::Watch;
-use crate::wire::{self, Incoming, one_line};
+use crate::wire::{self, Incoming};
 use crate::{Backend, Outcome};
+use berth_core::text::escape_line;
 
 /// Characters of a caller's text in a line of the log.
 const SHOWN: usize = 120;
@@ -28,10 +29,10 @@ pub(super) struct Ran {
 pub(super) fn run<B: Backend>(api: &Api<B>, incoming: Incoming) -> Result<Ran, Refusal> {
     let span = tracing::info_span!(
         "scheduling",
-        greq = one_line(&incoming.global_request_id, SHOWN),
-        req = one_line(&incoming.request_id, SHOWN),
-        user = one_line(&incoming.user, SHOWN),
-        project = one_line(&incoming.project, SHOWN),
+        greq = escape_line(&incoming.global_request_id, SHOWN),
+        req = escape_line(&incoming.request_id, SHOWN),
+        user = escape_line(&incoming.user, SHOWN),
+        project = escape_line(&incoming.project, SHOWN),
     );
     let _inside = span.entered();
     let request = Arc::new(incoming.request);
@@ -75,9 +76,9 @@ fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
         Candidates::Listed(hosts) => hosts.len(),
     };
     tracing::info!(
-        instance = one_line(request.instance.as_str(), SHOWN),
+        instance = escape_line(request.instance.as_str(), SHOWN),
         intent = request.intent().map_or("Unknown", Intent::as_str),
-        pipeline = one_line(request.pipeline_name().unwrap_or_default(), SHOWN),
+        pipeline = escape_line(request.pipeline_name().unwrap_or_default(), SHOWN),
         hosts_listed = listed,
         hosts_out = result.as_ref().map_or(0, |answer| answer.hosts.len()),
         status = status.as_u16(),

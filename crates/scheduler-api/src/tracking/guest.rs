@@ -14,12 +14,13 @@ use jiff::Timestamp;
 
 use crate::GuestLookup;
 
-/// The VM of a request as a guest of the commitments of its project; `None` when its flavor is in no group.
+/// The VM of a request as a guest of the commitments of its project; `None` when its flavor is in no group. Without a time
+/// that can be trusted the states of commitments count alone.
 pub fn guest<'c>(
     request: &Request,
     groups: &FlavorGroups,
     commitments: impl IntoIterator<Item = &'c CommittedResource>,
-    now: Timestamp,
+    now: Option<Timestamp>,
 ) -> Option<Guest> {
     let group = groups.group_of(&request.flavor.name)?;
     let size = group.flavor(&request.flavor.name)?.size();
@@ -39,10 +40,11 @@ pub fn guest<'c>(
 
 /// The spec that the commitment holds now: state and times are those of the present spec, the rest is the accepted
 /// spec.
-fn active(commitment: &CommittedResource, now: Timestamp) -> Option<Spec> {
+fn active(commitment: &CommittedResource, now: Option<Timestamp>) -> Option<Spec> {
     let desired = facts::spec(commitment);
     let in_state = matches!(desired.state, State::Confirmed | State::Guaranteed);
-    let in_time = desired.start.is_none_or(|start| start <= now) && desired.end.is_none_or(|end| end >= now);
+    let is_between = |now| desired.start.is_none_or(|start| start <= now) && desired.end.is_none_or(|end| end >= now);
+    let in_time = now.is_none_or(is_between);
     let stays = commitment.metadata.deletion_timestamp.is_none();
     (in_state && in_time && stays).then(|| facts::accepted_spec(commitment).unwrap_or(desired))
 }
@@ -81,6 +83,6 @@ impl Guests {
         let known = self.flavor_groups.get()?;
         let commitments = self.commitments.select(&COMMITMENT_BY_PROJECT, request.project.as_str());
         let commitments = commitments.iter().map(|entry| &*entry.object);
-        Ok(guest(request, &known.groups, commitments, self.clock.now()))
+        Ok(guest(request, &known.groups, commitments, self.clock.trusted_now().ok()))
     }
 }

@@ -38,7 +38,7 @@ fn asked(commitments: &[CommittedResource]) -> Option<Guest> {
 }
 
 fn found(request: &Request, commitments: &[CommittedResource]) -> Option<Guest> {
-    guest(request, &groups(), commitments, at(0)).filter(|guest| guest.commitments == Commitments::Left)
+    guest(request, &groups(), commitments, Some(at(0))).filter(|guest| guest.commitments == Commitments::Left)
 }
 
 fn with(change: impl FnOnce(&mut CommittedResource)) -> Option<Guest> {
@@ -113,13 +113,22 @@ fn the_project_is_that_of_the_vm() {
 }
 
 #[test]
+fn while_the_clock_cannot_be_trusted_the_states_of_commitments_count_alone() {
+    let mut ended = of(64, 0);
+    ended.spec.end_time = Some(Time(at(-1)));
+    let commitments = |now| guest(&request(FLAVOR), &groups(), [&ended], now).unwrap().commitments;
+    assert_eq!((commitments(Some(at(0))), commitments(None)), (Commitments::None, Commitments::Left));
+}
+
+#[test]
 fn pay_as_you_go_is_no_guest() {
-    assert_eq!(guest(&request("small"), &groups(), &[of(64, 0)], at(0)), None, "in no group");
+    assert_eq!(guest(&request("small"), &groups(), &[of(64, 0)], Some(at(0))), None, "in no group");
 }
 
 #[test]
 fn what_the_commitments_have() {
-    let commitments = |all: &[CommittedResource]| guest(&request(FLAVOR), &groups(), all, at(0)).unwrap().commitments;
+    let commitments =
+        |all: &[CommittedResource]| guest(&request(FLAVOR), &groups(), all, Some(at(0))).unwrap().commitments;
     assert_eq!(commitments(&[]), Commitments::None);
     assert_eq!(commitments(&[of(64, 64)]), Commitments::UsedUp);
     assert_eq!(commitments(&[of(0, 0)]), Commitments::UsedUp);

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::invalid_request::one_line;
+use berth_core::text::escape_line;
 
 /// Characters of a wrong text that are shown.
 const SHOWN: usize = 60;
@@ -134,7 +134,7 @@ impl<'de, T: Fill> Visitor<'de> for Reading<'_, T> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         let taken = self.0.text(text);
-        self.taken(taken, || format!("the text \"{}\"", one_line(text, SHOWN)))
+        self.taken(taken, || format!("the text \"{}\"", escape_line(text, SHOWN)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<(), A::Error> {

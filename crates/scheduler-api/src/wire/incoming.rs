@@ -8,8 +8,8 @@ use serde::de::DeserializeSeed as _;
 
 use super::Malformed;
 use super::fill::{Fill, Reading, Trail};
-use super::invalid_request::one_line;
 use super::members::{self, Body, Listed, Weight};
+use berth_core::text::escape_line;
 
 /// The number of characters that are quoted of a body that is not JSON.
 const SHOWN: usize = 300;
@@ -57,7 +57,7 @@ fn explained(trail: Trail, error: &serde_json::Error) -> String {
     let path = trail.path();
     let what = match trail.wrong() {
         Some((expected, found)) => format!("expected {expected}, found {found}"),
-        None => one_line(&error.to_string(), SHOWN),
+        None => escape_line(&error.to_string(), SHOWN),
     };
     if path.is_empty() { what } else { format!("{path}: {what}") }
 }

@@ -1,8 +1,7 @@
 //! Errors in a body, with texts that help the client find them: the member, the expected and the found value. The texts
 //! begin as those of the reference.
 
-use std::fmt::Write as _;
-
+use berth_core::text::escape_line;
 use thiserror::Error;
 
 /// Characters of a host's name that are shown.
@@ -15,26 +14,9 @@ pub enum Malformed {
     #[error("failed to decode request body: {0}")]
     Body(String),
     /// A host of the request has no weight.
-    #[error("missing weight for host: {}", one_line(.0, SHOWN_HOST))]
+    #[error("missing weight for host: {}", escape_line(.0, SHOWN_HOST))]
     NoWeight(String),
     /// There is a weight for a host that is not in the request.
-    #[error("weight assigned to unknown host: {}", one_line(.0, SHOWN_HOST))]
+    #[error("weight assigned to unknown host: {}", escape_line(.0, SHOWN_HOST))]
     NoHost(String),
-}
-
-/// A text of another writer, on one line and at most so many characters long.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let mut line = String::new();
-    for (place, character) in text.chars().enumerate() {
-        if place == most {
-            line.push_str("...");
-            break;
-        }
-        if character.is_control() {
-            let _ = write!(line, "{}", character.escape_default());
-        } else {
-            line.push(character);
-        }
-    }
-    line
 }

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, SeqAccess};
 use serde_json::{Map, Number, Value};
 
 use super::fill::{Among, Fill, Reading, Trail, skip_list, skip_object};
-use super::invalid_request::one_line;
+use berth_core::text::escape_line;
 
 /// The bound of entries of one list or map. Ten times the hosts of the largest region in the benchmarks; without a
 /// bound a body of the permitted size could use many times its own memory.
@@ -137,7 +137,7 @@ fn fill_map<'de, V: Fill + Default, A: MapAccess<'de>>(
     while let Some(key) = object.next_key::<String>()? {
         let mut value = V::default();
         let read = object.next_value_seed(Reading(&mut value, trail));
-        trail.step(read, || one_line(&key, SHOWN_KEY))?;
+        trail.step(read, || escape_line(&key, SHOWN_KEY))?;
         if map.put(key, value) > MOST_ENTRIES {
             return Err(trail.refuse(TOO_MANY, "more"));
         }

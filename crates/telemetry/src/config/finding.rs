@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::mask::mask_urls;
 use super::value::one_line;
 
 /// How much a finding matters.
@@ -33,7 +34,7 @@ impl Finding {
     const LONGEST: usize = 500;
 
     pub(super) fn new(severity: Severity, path: String, text: String) -> Self {
-        Self { severity, path, text: one_line(text, Self::LONGEST) }
+        Self { severity, path, text: one_line(mask_urls(&text), Self::LONGEST) }
     }
 }
 

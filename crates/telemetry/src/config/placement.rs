@@ -15,7 +15,7 @@ settings! {
         /// Address of its probes, metrics and checks; `0` switches them off.
         metrics_listen: String = text("metricsListen", "127.0.0.1:8779"),
         /// The ledger: a SQLite file, the URL of a PostgreSQL database, or `:memory:`.
-        database: String = text("database", "berth-placement.db"),
+        database: String = database("database", "berth-placement.db"),
         /// How callers of the Placement API prove who they are.
         auth: AuthMode = choice_or("auth", &AuthMode::CHOICES, 2),
         /// File with rules of oslo.policy.

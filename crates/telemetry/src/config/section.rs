@@ -10,12 +10,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::finding::{Finding, Findings, KeyDoc, Severity};
+use super::mask::MASK;
 use super::token::Token;
 pub(super) use super::value::Zero;
 use super::{duration, value};
-
-/// Stands for what is secret, also where a text is wanted, so that the whole is still a configuration.
-const MASK: &str = "********";
 
 /// Everything that comes out of reading besides the values.
 #[derive(Debug, Default)]
@@ -62,6 +60,12 @@ impl<'a> Section<'a> {
     pub fn text_or_empty(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
         let found = self.value(key, "text", default.to_owned(), meaning, value::text);
         self.settle(key, found.unwrap_or_else(|| default.to_owned()))
+    }
+
+    /// A file, the URL of a PostgreSQL database, or `:memory:`.
+    pub fn database(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
+        let found = self.value(key, "text", default.to_owned(), meaning, value::database);
+        self.settle(key, found.filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned()))
     }
 
     /// Text that may be missing. `absent` describes the effect.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::finding::{Finding, Severity};
+use super::unique::{REPEATED, UniqueKeys};
 
 /// The public file, mounted from a `ConfigMap`.
 pub const DEFAULT_CONFIG: &str = "/etc/config/conf.json";
@@ -59,7 +60,8 @@ fn object(chosen: Option<&Path>, default: &str) -> Result<Map<String, Value>, Fi
         return Ok(Map::new());
     }
     match serde_json::from_str(&text) {
-        Ok(Value::Object(object)) => Ok(object),
+        Ok(UniqueKeys(Value::Object(object))) => Ok(object),
+        Err(error) if error.to_string().starts_with(REPEATED) => Err(finding(format!("{error}; remove one of them"))),
         Ok(_) => Err(finding("does not hold a JSON object; write {...}".to_owned())),
         Err(error) => Err(finding(format!(
             "is not valid JSON from line {}, column {}; correct what stands there or just before",

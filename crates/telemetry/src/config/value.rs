@@ -148,6 +148,17 @@ pub(super) fn url(found: &Value) -> Result<String, String> {
     if address.is_empty() || is_url(&address) { Ok(address) } else { Err(URL_HINT.to_owned()) }
 }
 
+pub(super) fn database(found: &Value) -> Result<String, String> {
+    let database = text(found)?;
+    let is_known = |scheme| ["postgres", "postgresql"].contains(&scheme);
+    match database.split_once("://") {
+        Some((scheme, _)) if !is_known(scheme) => {
+            Err(format!("has the scheme {scheme:?}; name a file, or write \"postgresql://user@host/database\""))
+        }
+        _ => Ok(database),
+    }
+}
+
 const URL_HINT: &str = r#"is not a URL; write for example "https://host.example.org:8080/path""#;
 
 fn is_url(text: &str) -> bool {

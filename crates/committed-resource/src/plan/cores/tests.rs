@@ -39,7 +39,7 @@ fn with_slots(mut facts: CommitmentFacts, slots: &[Slot]) -> CommitmentFacts {
 }
 
 fn planned(facts: &CommitmentFacts) -> CommitmentPlan {
-    plan(facts, Limits::default(), now())
+    plan(facts, Limits::default(), Ok(now()))
 }
 
 fn counts(facts: &CommitmentFacts) -> Option<i64> {

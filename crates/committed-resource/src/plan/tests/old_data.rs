@@ -22,7 +22,7 @@ fn without_project(spec: Spec) -> Spec {
 fn an_accepted_spec_that_makes_no_sense_stays_accepted_and_keeps_its_slots() {
     let mut facts = old(Reason::Accepted, None);
     facts.spec = without_project(facts.spec);
-    let plan = plan(&facts, Limits::default(), now());
+    let plan = plan(&facts, Limits::default(), Ok(now()));
     assert_eq!((plan.verdict, plan.leave, plan.finalizer), (Verdict::Settled, vec![], Finalizer::Add));
 }
 
@@ -30,7 +30,7 @@ fn an_accepted_spec_that_makes_no_sense_stays_accepted_and_keeps_its_slots() {
 fn slots_of_an_accepted_spec_that_makes_no_sense_stay_when_the_wanted_one_is_refused() {
     let mut facts = old(Reason::Rejected, Some(without_project(spec("30Gi"))));
     facts.spec.allow_rejection = true;
-    let plan = plan(&facts, Limits::default(), now());
+    let plan = plan(&facts, Limits::default(), Ok(now()));
     assert_eq!((plan.verdict, plan.leave, plan.finalizer), (Verdict::RolledBack, vec![], Finalizer::Add));
 }
 
@@ -40,10 +40,10 @@ fn slots_are_protected_also_while_nothing_can_be_planned() {
         CommitmentFacts { site: Err(RouteError::NotConfigured { gvk: String::new() }), ..old(Reason::Reserving, None) };
     let misplaced = CommitmentFacts { belongs_to: Some("other".into()), ..old(Reason::Accepted, None) };
     for facts in [blocked, misplaced] {
-        let plan = plan(&facts, Limits::default(), now());
+        let plan = plan(&facts, Limits::default(), Ok(now()));
         assert!(plan.slots.is_empty() && plan.finalizer == Finalizer::Add, "{plan:?}");
         let protected = CommitmentFacts { has_finalizer: true, ..facts };
-        assert!(super::plan(&protected, Limits::default(), now()).is_empty());
+        assert!(super::plan(&protected, Limits::default(), Ok(now())).is_empty());
     }
 }
 
@@ -51,5 +51,5 @@ fn slots_are_protected_also_while_nothing_can_be_planned() {
 fn the_state_as_a_reason_is_an_end() {
     let mut facts = CommitmentFacts { holdings: [].into(), ..old(Reason::Inactive(CommitmentState::Confirmed), None) };
     facts.spec.end = Some(at(-10));
-    assert_eq!(plan(&facts, Limits::default(), now()).verdict, Verdict::Over(State::Expired));
+    assert_eq!(plan(&facts, Limits::default(), Ok(now())).verdict, Verdict::Over(State::Expired));
 }

@@ -113,7 +113,7 @@ fn the_slot_limit_is_final_for_who_may_be_rejected() {
     let limits = Limits { max_new_slots: Some(2) };
     let mut before = facts("150Gi", vec![]);
     before.spec.allow_rejection = true;
-    let plan = plan(&before, limits, now());
+    let plan = plan(&before, limits, Ok(now()));
     let decided = CommitmentDecision {
         plan,
         hosts: vec![],

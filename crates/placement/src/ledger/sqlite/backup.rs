@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use rusqlite::Connection;
 use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags};
 
 use super::file::{self, with_suffix};
 use crate::ledger::LedgerError;
@@ -35,7 +35,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), LedgerError> {
     };
     // Says at once that this is no database of ours.
     source.query_row("SELECT version FROM schema", [], |_| Ok(())).map_err(failed(from))?;
-    let mut target = Connection::open(to).map_err(failed(to))?;
+    file::open_own(to).map_err(|source| LedgerError::File { path: to.to_owned(), source })?;
+    let mut target = Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed(to))?;
     let backup = Backup::new(&source, &mut target).map_err(failed(from))?;
     // All pages in one step: then writers that go on do not make it begin again.
     backup.step(-1).map(drop).map_err(failed(to))

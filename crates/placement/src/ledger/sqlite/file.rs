@@ -1,7 +1,8 @@
 //! The files of a SQLite ledger. A lock on a file beside it makes one process the owner.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ use crate::ledger::schema::{self, Found};
 
 /// Each brings the schema one version further.
 const MIGRATIONS: [&str; 2] = [include_str!("schema-1.sql"), include_str!("schema-2.sql")];
+
+/// The mode of the files.
+const MODE: u32 = 0o600;
 
 /// How long a statement waits for a foreign process that reads the file, such as the tool `sqlite3`.
 const BUSY: Duration = Duration::from_secs(5);
@@ -38,8 +42,7 @@ impl Lock {
     pub fn take(path: &Path) -> Result<Self, LedgerError> {
         let beside = with_suffix(path, ".lock");
         let failed = |source| LedgerError::File { path: beside.clone(), source };
-        let open = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&beside);
-        let mut file = open.map_err(failed)?;
+        let mut file = open_own(&beside).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -55,6 +58,21 @@ impl Lock {
     }
 }
 
+/// Opens a file that only our user may read, and creates it if it is absent. A link is refused: whoever can write into the folder
+/// could let it lead to any file.
+pub(super) fn open_own(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).read(true).write(true).truncate(false).mode(MODE).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("it is a symbolic link, which is not followed; name the file itself"),
+        _ => error,
+    })?;
+    if file.metadata()?.permissions().mode() & 0o777 != MODE {
+        file.set_permissions(Permissions::from_mode(MODE))?;
+    }
+    Ok(file)
+}
+
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -66,7 +84,11 @@ pub(super) fn writer(place: &LedgerLocation) -> Result<Connection, LedgerError> 
     let path = path_of(place);
     let failed = |source| LedgerError::Sqlite { path: path.clone(), source };
     let connection = match place {
-        LedgerLocation::File(path) => Connection::open(path),
+        LedgerLocation::File(path) => {
+            // The files that SQLite makes beside it get its mode.
+            open_own(path).map_err(|source| LedgerError::File { path: path.clone(), source })?;
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        }
         LedgerLocation::Memory => Connection::open_in_memory(),
     };
     let mut connection = connection.map_err(failed)?;

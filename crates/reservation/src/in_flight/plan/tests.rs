@@ -38,7 +38,7 @@ fn facts(family: &[Flight], listed: &[&str]) -> InFlightFacts {
     let now = CREATED.parse::<Timestamp>().unwrap() + SignedDuration::from_mins(1);
     let (own, family) = (family[0].clone(), family.to_vec());
     InFlightFacts {
-        now,
+        now: Some(now),
         known_for: Duration::ZERO,
         own,
         family,
@@ -71,6 +71,16 @@ fn resize(flight: Flight, first: &[&str]) -> Flight {
 fn without_its_data_it_reports_it() {
     let own = Flight { vm: None, ..flight("i1", "node-a") };
     assert_eq!(reason(&facts(&[own], &[])), Some((Status::False, Reason::MissingSpec)));
+}
+
+#[test]
+fn while_the_clock_cannot_be_trusted_nothing_ends() {
+    let ended = Flight { end: Some("2026-03-01T00:00:00Z".parse().unwrap()), ..flight("i1", "node-a") };
+    let over = InFlightFacts { now: Some("2026-03-02T00:00:00Z".parse().unwrap()), ..facts(&[ended], &[]) };
+    assert!(matches!(plan(&over).step, InFlightStep::Delete(Cause::EndTime, _)));
+    let untrusted = plan(&InFlightFacts { now: None, ..over });
+    assert!(!matches!(untrusted.step, InFlightStep::Delete(..)));
+    assert_eq!(untrusted.requeue_after, Some(CLOCK));
 }
 
 #[test]
@@ -139,7 +149,7 @@ fn a_resize_that_moves_the_vm_has_landed_on_the_new_host_and_not_before() {
 fn it_ends_at_its_end_or_half_an_hour_after_its_creation_and_not_a_second_earlier() {
     let at = |own: Flight, seconds: i64| {
         let mut facts = facts(&[own], &[]);
-        facts.now = CREATED.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds);
+        facts.now = Some(CREATED.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds));
         plan(&facts)
     };
     let (own, seconds) = (flight("i1", "node-a"), |count| Some(Duration::from_secs(count)));
