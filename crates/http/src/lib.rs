@@ -3,17 +3,22 @@
 
 pub mod address;
 pub mod answer;
+mod connections;
 pub mod content;
 pub mod error;
+mod exchange;
 pub mod health;
 pub mod limits;
 pub mod metrics;
 mod observe;
+pub mod open_files;
 mod reachable;
 pub mod request_id;
 pub mod server;
+mod stream;
 
 pub use address::Address;
+pub use connections::Peer;
 pub use content::Content;
 pub use error::HttpError;
 pub use health::{Component, Readiness};

@@ -16,6 +16,7 @@ mod failover;
 mod feature_gates;
 mod finding;
 mod flavor_group_resources;
+mod http;
 mod placement;
 mod quota;
 mod reservation_controller;
@@ -45,6 +46,7 @@ pub use controllers::{Controller, Task};
 pub use feature_gates::FeatureGates;
 pub use finding::{Finding, Findings, KeyDoc, Severity};
 pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
+pub use http::Http;
 pub use placement::Placement;
 pub use quota::Quota;
 pub use reservation_controller::ReservationController;
@@ -94,6 +96,8 @@ pub struct Configuration {
     pub pause: Pause,
     /// `auth`.
     pub auth: Auth,
+    /// `http`: the listeners of the APIs.
+    pub http: Http,
     /// `placement`: the server of the Placement API.
     pub placement: Placement,
     /// The checks of `berth e2e-commitments`.
@@ -176,6 +180,7 @@ impl Configuration {
             disruption_limit: s.renamed_section("brake", "disruptionLimit", DisruptionLimit::read),
             pause: s.renamed_section("freeze", "pause", Pause::read),
             auth: s.section("auth", |s| Auth::read(s, common.keystone.is_some())),
+            http: s.section("http", Http::read),
             placement: s.section("placement", Placement::read),
             checks: Checks::read(s),
             common,

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
+use berth_http::Peer;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::api::Api;
@@ -30,7 +32,7 @@ pub(super) async fn handle<B: Backend>(State(api): State<Arc<Api<B>>>, request: 
     let _inside = api.metrics.enter();
     let (head, body) = request.into_parts();
     let deadline = started + time_left(&head.headers, api.limits.answer);
-    let answered = timeout_at(deadline, api.respond(&head.headers, body, deadline)).await;
+    let answered = timeout_at(deadline, api.respond(&head, body, deadline)).await;
     let result = answered.unwrap_or(Err(Refusal::Deadline));
     api.finish(&head.method, started, result)
 }
@@ -60,8 +62,12 @@ impl<B: Backend> Api<B> {
         response
     }
 
-    async fn respond(&self, headers: &HeaderMap, body: Body, deadline: Instant) -> Result<Response, Refusal> {
+    async fn respond(&self, head: &Parts, body: Body, deadline: Instant) -> Result<Response, Refusal> {
+        let headers = &head.headers;
         showing::check(self.token.as_ref(), headers)?;
+        if self.token.is_some() {
+            Peer::mark_authenticated_in(&head.extensions);
+        }
         if let Some(reason) = self.backend.not_ready() {
             return Err(Refusal::NotReady(reason));
         }
