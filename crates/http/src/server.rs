@@ -10,7 +10,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -29,6 +30,7 @@ use crate::exchange::{Exchange, ExchangeBody};
 use crate::limits::Limits;
 use crate::metrics::HttpMetrics;
 use crate::observe::{self, Observer};
+use crate::request_body::RequestBody;
 use crate::stream::TimeoutStream;
 
 /// How often idle connections are checked.
@@ -89,7 +91,7 @@ impl Server {
     /// The router with everything that happens around a request, for tests without a socket.
     pub fn around(&self, router: Router) -> Router {
         let Self { name: server, limits, metrics, .. } = self.clone();
-        observe::around(router, Arc::new(Observer { server, limits, metrics }))
+        observe::around(router, Arc::new(Observer::new(server, limits, metrics)))
     }
 
     /// Serves until `stop` is cancelled; then no connection is accepted, requests that run get [`Limits::drain`] to be
@@ -247,12 +249,18 @@ async fn handle(
         // The task of the connection ends as soon as it notices; a request that was not handled gets no response.
         return std::future::pending().await;
     }
-    let mut request = request.map(Body::new);
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers.clone();
+    let (body, unread) = RequestBody::new(body);
+    let mut request = Request::from_parts(parts, Body::new(body));
     request.extensions_mut().insert(ConnectInfo(peer));
     request.extensions_mut().insert(exchange.peer());
-    let response = router.oneshot(request).await;
+    let mut response = router.oneshot(request).await?;
+    if !unread.leaves_a_connection(&headers).await {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     exchange.answered();
-    response.map(|response| response.map(|body| Body::new(ExchangeBody::new(body, exchange))))
+    Ok(response.map(|body| Body::new(ExchangeBody::new(body, exchange))))
 }
 
 /// Writes 503 and closes the connection.

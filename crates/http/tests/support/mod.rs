@@ -81,6 +81,7 @@ fn router(entered: Arc<AtomicUsize>) -> Router {
         )
         .route("/item/{name}", get(|| async { answer::json(StatusCode::OK, &["a"]) }))
         .route("/login", get(|Extension(peer): Extension<Peer>| async move { peer.mark_authenticated() }))
+        .route("/bare", get(|| async { StatusCode::FORBIDDEN }))
         .route("/panic", get(on_purpose))
         .route("/slow", get(|| entering(entered, Duration::from_millis(500))))
         .route("/stuck", get(|| entering(also, Duration::from_secs(3600))));

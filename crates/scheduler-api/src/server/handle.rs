@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use berth_http::Peer;
+use berth_http::{LogReason, Peer};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::api::Api;
@@ -52,10 +52,9 @@ impl<B: Backend> Api<B> {
             Ok(response) if response.status() == StatusCode::OK => (response, "Success"),
             Ok(response) => (response, "answered by the leader"),
             Err(refusal) => {
-                if !refusal.is_of_a_run() {
-                    tracing::info!(status = refusal.status().as_u16(), error = refusal.line(), "request refused");
-                }
-                (refusal.answer(), refusal.class())
+                let mut response = refusal.answer();
+                response.extensions_mut().insert(log_reason(&refusal));
+                (response, refusal.class())
             }
         };
         self.metrics.answered(method, response.status(), class, started.elapsed());
@@ -114,6 +113,11 @@ impl<B: Backend> Api<B> {
             Role::Follower { leader } => leader.map(Some).ok_or(Refusal::NoLeader),
         }
     }
+}
+
+/// The listener logs refusals, except those of runs, which were logged with their properties.
+fn log_reason(refusal: &Refusal) -> LogReason {
+    if refusal.is_of_a_run() { LogReason::Logged } else { LogReason::Text(refusal.line()) }
 }
 
 /// Nobody has decided, and the next leader will.
