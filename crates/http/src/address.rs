@@ -11,6 +11,10 @@ use crate::error::HttpError;
 /// Connections that the operating system holds until they are accepted.
 const BACKLOG: u32 = 1024;
 
+/// Bytes that the operating system holds until a client reads them. With more it would not be noticed for a long time that a slow
+/// client reads at all.
+const SEND_BUFFER: u32 = 64 * 1024;
+
 /// A host, or all interfaces, and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
@@ -57,6 +61,7 @@ fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // A restarted process need not wait for the end of its former connections.
     socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }

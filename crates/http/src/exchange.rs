@@ -38,11 +38,14 @@ impl Exchange {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Says that everything that was written so far is sent: the connection is idle if that was a whole response.
-    pub(crate) fn flushed(&self) {
-        if self.is_taken.swap(false, Ordering::AcqRel) {
+    /// Says that everything that was written so far is sent. If that was a whole response, which is returned, the
+    /// connection is idle.
+    pub(crate) fn flushed(&self) -> bool {
+        let is_whole = self.is_taken.swap(false, Ordering::AcqRel);
+        if is_whole {
             self.open.end_request();
         }
+        is_whole
     }
 
     pub(crate) fn count(&self) -> usize {

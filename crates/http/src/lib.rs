@@ -13,6 +13,7 @@ mod log_limit;
 pub mod metrics;
 mod observe;
 pub mod open_files;
+mod rate;
 mod reachable;
 mod request_body;
 pub mod request_id;

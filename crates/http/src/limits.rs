@@ -25,7 +25,7 @@ pub struct Limits {
     pub headers: Duration,
     /// Time that a connection may be without a request; shorter when more than half of the connections are open.
     pub idle: Duration,
-    /// Time that a client may pause while it sends a body or takes an answer.
+    /// Time for which a client may send a body, or read a response, at less than 1 KiB/s.
     pub pause: Duration,
     /// Time from the end of the headers to the answer.
     pub answer: Duration,

@@ -15,7 +15,6 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use futures::FutureExt as _;
 use parking_lot::Mutex;
-use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
 use crate::answer;
@@ -23,6 +22,7 @@ use crate::connections::Peer;
 use crate::limits::Limits;
 use crate::log_limit::LogLimit;
 use crate::metrics::HttpMetrics;
+use crate::rate::RatedBody;
 use crate::request_id::{RequestId, X_REQUEST_ID};
 
 /// Characters of a reason in the log.
@@ -80,7 +80,7 @@ async fn observe(
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip().to_canonical());
     let has_wrong_host = has_wrong_host(&request);
     let pause = observer.limits.pause;
-    let request = request.map(|body| Body::new(TimeoutBody::new(pause, body)));
+    let request = request.map(|body| Body::new(RatedBody::new(body, pause)));
     let mut response = if has_wrong_host {
         answer::text(StatusCode::BAD_REQUEST, "a request needs exactly one header Host")
     } else {
@@ -141,11 +141,11 @@ fn report(
         None => None,
     };
     if is_error(status) {
-        log_error(observer, route, peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), status, reason);
+        log_error(observer, route, peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), status, reason.as_deref());
     }
 }
 
-fn log_error(observer: &Observer, route: &str, peer: IpAddr, status: StatusCode, reason: Option<String>) {
+fn log_error(observer: &Observer, route: &str, peer: IpAddr, status: StatusCode, reason: Option<&str>) {
     // 503 is deliberate: not ready, overloaded, or something else does not answer.
     let is_failure = status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE;
     let severity = if is_failure { Severity::Failed } else { Severity::Refused };

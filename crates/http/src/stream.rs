@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::exchange::Exchange;
+use crate::rate::TransferTimer;
 
 /// A time limit that runs only while something is awaited.
 struct Deadline {
@@ -52,25 +53,30 @@ pub(crate) struct TimeoutStream<S> {
     /// The count when this end last checked: another one means that the headers have arrived.
     seen: usize,
     headers: Deadline,
-    write: Deadline,
+    write: TransferTimer,
 }
 
 impl<S> TimeoutStream<S> {
-    /// `headers` runs from the opening of the connection and from the first byte of each further request; `pause`
-    /// bounds each write.
+    /// `headers` runs from the opening of the connection and from the first byte of each further request; a
+    /// client may read slowly for `pause`.
     pub fn new(stream: S, exchange: Arc<Exchange>, headers: Duration, pause: Duration) -> Self {
         let mut headers = Deadline::new(headers);
         headers.start();
-        Self { stream, exchange, seen: 0, headers, write: Deadline::new(pause) }
+        Self { stream, exchange, seen: 0, headers, write: TransferTimer::new(pause) }
     }
 
-    fn written<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if result.is_pending() {
-            self.write.start();
-            return self.write.check(cx);
+    /// The result of a write of so many bytes, or an error if the client reads too slowly.
+    fn written<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        result: Poll<io::Result<T>>,
+        bytes: impl Fn(&T) -> usize,
+    ) -> Poll<io::Result<T>> {
+        match result {
+            Poll::Pending => self.write.poll_waiting(cx).map(Err),
+            Poll::Ready(Ok(done)) => Poll::Ready(self.write.moved(bytes(&done)).map(|()| done)),
+            failed @ Poll::Ready(Err(_)) => failed,
         }
-        self.write.stop();
-        result
     }
 }
 
@@ -98,7 +104,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.written(cx, result)
+        self.written(cx, result, |written| *written)
     }
 
     fn poll_write_vectored(
@@ -107,7 +113,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.written(cx, result)
+        self.written(cx, result, |written| *written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -116,14 +122,54 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.stream).poll_flush(cx);
-        if matches!(result, Poll::Ready(Ok(()))) {
-            self.exchange.flushed();
+        if matches!(result, Poll::Ready(Ok(()))) && self.exchange.flushed() {
+            self.write.reset();
         }
-        self.written(cx, result)
+        self.written(cx, result, |()| 0)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.written(cx, result)
+        self.written(cx, result, |()| 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+    use crate::connections::Connections;
+    use crate::limits::Limits;
+
+    const PAUSE: Duration = Duration::from_secs(30);
+
+    /// Writes 100 KiB to a client that reads so many bytes each second; how long it took, or took to fail.
+    async fn write_to_reader(each_second: usize) -> (io::Result<()>, Duration) {
+        let (server, mut client) = duplex(64);
+        let open = Connections::new("test", &Limits::default(), None).admit(([127, 0, 0, 1], 1).into()).unwrap();
+        let mut stream = TimeoutStream::new(server, Arc::new(Exchange::new(open)), PAUSE, PAUSE);
+        let reader = tokio::spawn(async move {
+            let mut buffer = vec![0; each_second];
+            while client.read_exact(&mut buffer).await.is_ok() {
+                sleep(Duration::from_secs(1)).await;
+            }
+        });
+        let started = Instant::now();
+        let result = stream.write_all(&vec![b'x'; 100 * 1024]).await;
+        let took = started.elapsed();
+        reader.abort();
+        (result, took)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_is_too_slow_is_given_up() {
+        for each_second in [1, 1000] {
+            let (result, took) = write_to_reader(each_second).await;
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::TimedOut);
+            assert!(took >= PAUSE && took <= PAUSE + Duration::from_secs(2), "{each_second}: {took:?}");
+        }
+        let (result, took) = write_to_reader(2048).await;
+        assert!(result.is_ok() && took > PAUSE, "{result:?} {took:?}");
     }
 }

@@ -175,24 +175,42 @@ async fn idle_connections_end_sooner_in_a_full_pool() {
     attacked.counts("closed", "idle", 1);
 }
 
+const LONG: usize = 32 << 20;
+
+/// The port of a server with a long response at `/long`.
+async fn serve_long(limits: Limits) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let long = axum::routing::get(|| async { "x".repeat(LONG) });
+    let router = axum::Router::new().route("/long", long).route("/id", axum::routing::get(|| async {}));
+    tokio::spawn(Server::new("test").with_limits(limits).serve(listener, router, CancellationToken::new()));
+    port
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_response_is_disconnected() {
+    let port = serve_long(Limits { pause: Duration::from_millis(300), ..Limits::default() }).await;
+    let mut reader = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    reader.write_all(b"GET /long HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut response = Vec::new();
+    let _ = timeout(SOON, reader.read_to_end(&mut response)).await.expect("the connection is still open");
+    assert!(response.len() < LONG, "{}", response.len());
+}
+
 #[tokio::test]
 async fn a_long_response_keeps_its_connection_busy_until_it_is_read() {
     let limits = Limits::default().with_connections(1, BTreeSet::new());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let long = axum::routing::get(|| async { "x".repeat(32 << 20) });
-    let router = axum::Router::new().route("/long", long).route("/id", axum::routing::get(|| async {}));
-    let stop = CancellationToken::new();
-    tokio::spawn(Server::new("test").with_limits(limits).serve(listener, router, stop));
+    let port = serve_long(limits).await;
     let mut reader = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     reader.write_all(b"GET /long HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     let mut start = [0; 1024];
     reader.read_exact(&mut start).await.unwrap();
     let mut second = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     has(&answer(&mut second).await, &["503 Service Unavailable"]);
-    let mut rest = vec![0; 32 << 20];
+    let mut rest = vec![0; LONG];
     let mut read = 0;
-    while read < (32 << 20) - start.len() {
+    while read < LONG - start.len() {
         read += timeout(SOON, reader.read(&mut rest)).await.unwrap().unwrap();
     }
     let mut third = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
