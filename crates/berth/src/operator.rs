@@ -19,7 +19,7 @@ use berth_cluster::{
 };
 use berth_core::ClusterName;
 use berth_http::metrics::router as metrics_router;
-use berth_http::{Address, Component, Readiness, Server, health};
+use berth_http::{Address, Component, Limits, Readiness, Server, health, open_files};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
 use berth_telemetry::clock::{Clock, ComparedClock};
 use berth_telemetry::config::{self, Configuration, Files};
@@ -48,6 +48,7 @@ const ENDS_WITHIN: Duration = Duration::from_millis(4900);
 /// Runs until a signal or a failure ends it.
 pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
     let verbosity = logs::init(&wanted_logs(&arguments.logs))?;
+    open_files::raise_limit();
     let files = Files { config: arguments.clusters.config.clone(), secrets: arguments.clusters.secrets.clone() };
     let loaded = config::load(&files, arguments.clusters.strict_config)?;
     loaded.findings.log();
@@ -142,13 +143,13 @@ async fn serve(
 ) -> Result<(), Error> {
     if let Some(address) = Address::from_flag(&arguments.health_probe_bind_address)? {
         let (listener, router) = (address.listen().await?, health::router(Readiness::new(), ready.clone()));
-        let server = Server::new("probes").with_metrics(&metrics.http);
-        parts.spawn("the listener of the probes", server.serve(listener, router, parts.stop.clone()));
+        let server = Server::new("probes").with_metrics(&metrics.http).with_limits(Limits::of_probes());
+        parts.spawn("the listener of the probes", server.serve_apart(listener, router, parts.stop.clone()));
     }
     if let Some(address) = Address::from_flag(&arguments.metrics_bind_address)? {
         let (listener, router) = (address.listen().await?, metrics_router(registry.clone()));
-        let server = Server::new("metrics").with_metrics(&metrics.http);
-        parts.spawn("the listener of the metrics", server.serve(listener, router, parts.stop.clone()));
+        let server = Server::new("metrics").with_metrics(&metrics.http).with_limits(Limits::of_probes());
+        parts.spawn("the listener of the metrics", server.serve_apart(listener, router, parts.stop.clone()));
     }
     Ok(())
 }

@@ -1,11 +1,19 @@
 //! Reads the address flags (`:8081`, `host:port`, `0` for off) and opens sockets.
 
-use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
+use std::{fmt, io};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::error::HttpError;
+
+/// Connections that the operating system holds until they are accepted.
+const BACKLOG: u32 = 1024;
+
+/// Bytes that the operating system holds until a client reads them. With more it would not be noticed for a long time that a slow
+/// client reads at all.
+const SEND_BUFFER: u32 = 64 * 1024;
 
 /// A host, or all interfaces, and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +32,38 @@ impl Address {
 
     /// Opens the socket. For all interfaces that is IPv6 and IPv4, or IPv4 alone where there is no IPv6.
     pub async fn listen(&self) -> Result<TcpListener, HttpError> {
-        let bind = |host: &str| TcpListener::bind((host.to_owned(), self.port));
+        let bind = |host: &str| bind(host.to_owned(), self.port);
         let listener = match &self.host {
             Some(host) => bind(host).await,
             None => match bind("::").await {
-                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(error),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
                 Err(_) => bind("0.0.0.0").await,
                 listener => listener,
             },
         };
         listener.map_err(|source| HttpError::Bind { address: self.to_string(), source })
     }
+}
+
+/// Listens at the first address of this name that can be used.
+async fn bind(host: String, port: u16) -> io::Result<TcpListener> {
+    let mut failed = io::Error::other("the name has no address");
+    for address in lookup_host((host, port)).await? {
+        match listen_at(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A restarted process need not wait for the end of its former connections.
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 impl FromStr for Address {

@@ -14,9 +14,15 @@ pub enum HttpError {
         #[source]
         source: std::io::Error,
     },
-    /// The operating system gave no more connections for a while.
-    #[error("cannot accept connections any more; check the limit of open files")]
+    /// The listener has failed for a while, for another reason than a lack of descriptors.
+    #[error("cannot accept connections any more; check the network of this machine")]
     Accept {
+        #[source]
+        source: std::io::Error,
+    },
+    /// A server that has a thread of its own got none, or its thread has ended.
+    #[error("a server cannot run on a thread of its own; check the limit of threads and processes")]
+    Thread {
         #[source]
         source: std::io::Error,
     },

@@ -9,7 +9,7 @@ use axum::routing::get;
 use axum::{Router, extract};
 use parking_lot::RwLock;
 
-use crate::answer;
+use crate::{LogReason, answer};
 
 /// The components of a process and what each is waiting for. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,10 @@ async fn report(extract::State(readiness): extract::State<Readiness>) -> Respons
     if waiting.is_empty() {
         return answer::text(StatusCode::OK, lines("ok", &readiness.impaired()));
     }
-    answer::text(StatusCode::SERVICE_UNAVAILABLE, lines("", &waiting))
+    let mut response = answer::text(StatusCode::SERVICE_UNAVAILABLE, lines("", &waiting));
+    // Components log their changes.
+    response.extensions_mut().insert(LogReason::Logged);
+    response
 }
 
 fn lines(first: &str, components: &[(String, String)]) -> String {

@@ -3,21 +3,31 @@
 
 pub mod address;
 pub mod answer;
+mod connections;
 pub mod content;
 pub mod error;
+mod exchange;
 pub mod health;
 pub mod limits;
+mod log_limit;
 pub mod metrics;
 mod observe;
+pub mod open_files;
+mod rate;
 mod reachable;
+mod request_body;
 pub mod request_id;
 pub mod server;
+mod stream;
 
 pub use address::Address;
+pub use connections::Peer;
 pub use content::Content;
 pub use error::HttpError;
 pub use health::{Component, Readiness};
 pub use limits::Limits;
+pub use log_limit::LogLimit;
+pub use observe::LogReason;
 pub use reachable::base_url;
 pub use request_id::RequestId;
 pub use server::{Server, serve};

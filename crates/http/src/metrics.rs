@@ -32,6 +32,10 @@ declare_metrics! {
             "Seconds from the end of the headers of a request to its answer.";
         pub(crate) connections: IntGaugeVec["server"], "berth_http_connections",
             "Open connections of a server.";
+        pub(crate) refused: IntCounterVec["server", "reason"], "berth_http_connections_refused_total",
+            "Connections that got 503 at once because a limit was reached and no connection was idle, by server and limit.";
+        pub(crate) closed: IntCounterVec["server", "reason"], "berth_http_connections_closed_total",
+            "Connections that the server closed by itself, by server and reason.";
     }
 }
 

@@ -1,44 +1,55 @@
-//! A listening server. It limits the number of connections, and ends them within a bounded time when it is stopped.
+//! A listening server. Its connections are bounded and shared fairly, and end within a bounded time when it is stopped.
 
 use std::convert::Infallible;
-use std::future::Future as _;
-use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use crate::connections::{Connections, OpenConnection};
 use crate::error::HttpError;
+use crate::exchange::{Exchange, ExchangeBody};
 use crate::limits::Limits;
 use crate::metrics::HttpMetrics;
 use crate::observe::{self, Observer};
+use crate::request_body::RequestBody;
+use crate::stream::TimeoutStream;
 
-/// Pause after a failure to accept that is not the fault of a client, mostly too many open files.
+/// How often idle connections are checked.
+const SWEEP: Duration = Duration::from_millis(250);
+/// Pause after a failure to accept that is not the fault of a client.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+/// After so many consecutive failures that are no lack of descriptors the server ends.
+const ACCEPT_FAILURES: u32 = 60;
+/// Time in which closed connections give back their descriptors.
+const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(20);
 /// Bytes of a head, at most; and of an answer so many are held before the client gets them, so that it reads while the next
 /// ones are made.
 const HELD: usize = 96 * 1024;
-/// After so many consecutive failures the server ends.
-const ACCEPT_FAILURES: u32 = 60;
+/// The response to a connection that is not admitted.
+const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\nretry-after: 1\r\n\
+    content-length: 32\r\nconnection: close\r\n\r\ntoo many connections; try again\n";
+/// Reads of what such a client has sent already; unread bytes would reset the connection before it reads the response.
+const READS_OF_REFUSED: usize = 16;
 
 /// Serves with the usual limits and without metrics; see [`Server`].
 pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> Result<(), HttpError> {
@@ -51,6 +62,14 @@ pub struct Server {
     name: &'static str,
     limits: Limits,
     metrics: Option<HttpMetrics>,
+}
+
+/// What the connections of a server share.
+struct Serving {
+    server: Server,
+    router: Router,
+    stop: CancellationToken,
+    connections: Connections,
 }
 
 impl Server {
@@ -72,7 +91,7 @@ impl Server {
     /// The router with everything that happens around a request, for tests without a socket.
     pub fn around(&self, router: Router) -> Router {
         let Self { name: server, limits, metrics, .. } = self.clone();
-        observe::around(router, Arc::new(Observer { server, limits, metrics }))
+        observe::around(router, Arc::new(Observer::new(server, limits, metrics)))
     }
 
     /// Serves until `stop` is cancelled; then no connection is accepted, requests that run get [`Limits::drain`] to be
@@ -80,99 +99,186 @@ impl Server {
     pub async fn serve(self, listener: TcpListener, router: Router, stop: CancellationToken) -> Result<(), HttpError> {
         // Our own end must not stop the rest of the process: that is up to the caller, who gets the error.
         let stop = stop.child_token();
-        let mut connections = JoinSet::new();
-        let router = self.around(router);
-        let result = self.accept_all(&listener, &router, &stop, &mut connections).await;
+        let mut tasks = JoinSet::new();
+        let serving = Arc::new(Serving {
+            router: self.around(router),
+            connections: Connections::new(self.name, &self.limits, self.metrics.clone()),
+            stop: stop.clone(),
+            server: self,
+        });
+        let result = serving.accept_all(&listener, &mut tasks).await;
         drop(listener);
         stop.cancel();
-        let drained =
-            tokio::time::timeout(self.limits.drain, async { while connections.join_next().await.is_some() {} });
+        let Self { name: server, limits, .. } = &serving.server;
+        let drained = timeout(limits.drain, async { while tasks.join_next().await.is_some() {} });
         if drained.await.is_err() {
-            tracing::warn!(server = self.name, connections = connections.len(), "connections closed that did not end");
+            tracing::warn!(server, connections = tasks.len(), "connections closed that did not end");
         }
-        connections.shutdown().await;
+        tasks.shutdown().await;
         result
     }
 
-    async fn accept_all(
-        &self,
-        listener: &TcpListener,
-        router: &Router,
-        stop: &CancellationToken,
-        connections: &mut JoinSet<()>,
+    /// The same on a thread and a runtime of its own, so that it answers while the process is busy with other work.
+    pub async fn serve_apart(
+        self,
+        listener: TcpListener,
+        router: Router,
+        stop: CancellationToken,
     ) -> Result<(), HttpError> {
-        let slots = Arc::new(Semaphore::new(self.limits.connections));
-        let mut failures = 0;
-        while let Some(accepted) = stop.run_until_cancelled(self.accept(listener, &slots, connections)).await {
-            match accepted {
-                Ok((stream, peer, slot)) => {
-                    failures = 0;
-                    let connection = self.clone().connection(stream, peer, router.clone(), stop.clone());
-                    connections.spawn(async move {
-                        connection.await;
-                        drop(slot);
-                    });
+        let thread_error = |source| HttpError::Thread { source };
+        let stop = stop.child_token();
+        let _end_with_this_future = stop.clone().drop_guard();
+        let listener = listener.into_std().map_err(thread_error)?;
+        let (sender, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new().name(self.name.to_owned());
+        let work = move || {
+            let result = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(thread_error);
+            let result = result.and_then(|runtime| {
+                runtime.block_on(async {
+                    let listener = TcpListener::from_std(listener).map_err(thread_error)?;
+                    self.serve(listener, router, stop).await
+                })
+            });
+            // Without a receiver the process ends anyway.
+            let _ = sender.send(result);
+        };
+        thread.spawn(work).map_err(thread_error)?;
+        ended.await.unwrap_or_else(|_| Err(thread_error(std::io::Error::other("the thread panicked"))))
+    }
+}
+
+impl Serving {
+    async fn accept_all(self: &Arc<Self>, listener: &TcpListener, tasks: &mut JoinSet<()>) -> Result<(), HttpError> {
+        let mut sweep = interval(SWEEP);
+        let (mut failures, mut spare) = (0, spare_descriptor());
+        loop {
+            while tasks.try_join_next().is_some() {}
+            let accepted = tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                _ = sweep.tick() => {
+                    self.connections.close_expired();
+                    continue;
                 }
-                Err(source) if is_clients_fault(&source) => {}
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    failures = 0;
+                    self.admit(stream, peer, tasks);
+                }
+                Err(error) if is_clients_fault(&error) => {}
+                Err(error) if is_out_of_descriptors(&error) => {
+                    self.free_descriptors(listener, &mut spare, tasks).await;
+                }
                 Err(source) if failures == ACCEPT_FAILURES => return Err(HttpError::Accept { source }),
                 Err(error) => {
                     failures += 1;
-                    tracing::error!(server = self.name, error = %error, "cannot accept a connection; retrying");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    tracing::error!(server = self.server.name, error = %error, "cannot accept a connection; retrying");
+                    sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
-        Ok(())
     }
 
-    /// The next connection, once there is a free slot for it. Connections that have ended are collected meanwhile.
-    async fn accept(
-        &self,
+    fn admit(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, tasks: &mut JoinSet<()>) {
+        match self.connections.admit(peer) {
+            Some(open) => drop(tasks.spawn(self.clone().connection(stream, peer, open))),
+            None => refuse(stream),
+        }
+    }
+
+    /// Closes idle connections. If there are none, the spare descriptor is used to refuse the next connection.
+    async fn free_descriptors(
+        self: &Arc<Self>,
         listener: &TcpListener,
-        slots: &Arc<Semaphore>,
-        connections: &mut JoinSet<()>,
-    ) -> std::io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-        while connections.try_join_next().is_some() {}
-        let slot = slots.clone().acquire_owned().await.map_err(std::io::Error::other)?;
-        let (stream, peer) = listener.accept().await?;
-        Ok((stream, peer, slot))
+        spare: &mut Option<File>,
+        tasks: &mut JoinSet<()>,
+    ) {
+        if self.connections.close_for_descriptors() == 0
+            && spare.take().is_some()
+            && let Ok(Ok((stream, peer))) = timeout(DESCRIPTOR_PAUSE, listener.accept()).await
+        {
+            *spare = spare_descriptor();
+            if spare.is_some() {
+                // There are descriptors again.
+                self.admit(stream, peer, tasks);
+            } else {
+                self.connections.refuse_for_descriptors(peer);
+                refuse(stream);
+            }
+        } else {
+            sleep(DESCRIPTOR_PAUSE).await;
+        }
+        if spare.is_none() {
+            *spare = spare_descriptor();
+        }
     }
 
-    async fn connection(self, stream: TcpStream, peer: SocketAddr, router: Router, stop: CancellationToken) {
-        let _counted = self.metrics.as_ref().map(|metrics| Counted::new(metrics, self.name));
+    async fn connection(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, open: OpenConnection) {
         // Answers are written whole; waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
-        let requests = RequestCount::default();
-        let stream = TimeoutStream::new(stream, requests.clone(), self.limits.headers, self.limits.pause);
-        let service = service_fn(move |request| handle(router.clone(), requests.clone(), peer, request));
+        let Limits { headers, pause, .. } = self.server.limits;
+        let exchange = Arc::new(Exchange::new(open));
+        let stream = TimeoutStream::new(stream, exchange.clone(), headers, pause);
+        let service = service_fn(|request| handle(self.router.clone(), exchange.clone(), peer, request));
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(self.limits.idle).max_buf_size(HELD);
+        builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(HELD);
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
+            biased;
+            () = exchange.closed() => return,
             ended = connection.as_mut() => ended,
-            () = stop.cancelled() => {
+            () = self.stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(server = self.name, peer = %peer, error = %error, "connection ended early");
+            tracing::debug!(server = self.server.name, peer = %peer, error = %error, "connection ended early");
         }
     }
 }
 
 async fn handle(
     router: Router,
-    requests: RequestCount,
+    exchange: Arc<Exchange>,
     peer: SocketAddr,
     request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
-    requests.next();
-    let mut request = request.map(Body::new);
+    if !exchange.begin() {
+        // The task of the connection ends as soon as it notices; a request that was not handled gets no response.
+        return std::future::pending().await;
+    }
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers.clone();
+    let (body, unread) = RequestBody::new(body);
+    let mut request = Request::from_parts(parts, Body::new(body));
     request.extensions_mut().insert(ConnectInfo(peer));
-    let response = router.oneshot(request).await;
-    requests.next();
-    response
+    request.extensions_mut().insert(exchange.peer());
+    let mut response = router.oneshot(request).await?;
+    if !unread.leaves_a_connection(&headers).await {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    exchange.answered();
+    Ok(response.map(|body| Body::new(ExchangeBody::new(body, exchange))))
+}
+
+/// Writes 503 and closes the connection.
+fn refuse(stream: TcpStream) {
+    let Ok(mut stream) = stream.into_std() else { return };
+    // The buffers of a new connection are empty, so nothing here waits; a client that is gone needs no response.
+    let _ = stream.write_all(TOO_MANY_CONNECTIONS).and_then(|()| stream.shutdown(Shutdown::Write));
+    let mut unread = [0; 4096];
+    for _ in 0..READS_OF_REFUSED {
+        if !matches!(stream.read(&mut unread), Ok(1..)) {
+            break;
+        }
+    }
+}
+
+/// A descriptor that is given up to accept and refuse a connection when there are no others.
+fn spare_descriptor() -> Option<File> {
+    File::open("/dev/null").ok()
 }
 
 fn is_clients_fault(error: &std::io::Error) -> bool {
@@ -180,151 +286,8 @@ fn is_clients_fault(error: &std::io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// One open connection in the gauge.
-struct Counted(prometheus::IntGauge);
-
-impl Counted {
-    fn new(metrics: &HttpMetrics, server: &str) -> Self {
-        let gauge = metrics.connections.with_label_values(&[server]);
-        gauge.inc();
-        Self(gauge)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
-// A connection with timeouts: the headers of a request must arrive in time once they have begun, and a client that does
-// not read its response is disconnected. The HTTP library bounds the time between requests, and has only one timeout
-// for both.
-
-/// How many requests of a connection have begun and been answered, written by the service and read by the connection.
-/// Each adds one to the count, so it is odd while a request is being handled.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RequestCount(Arc<AtomicUsize>);
-
-impl RequestCount {
-    /// Counts that a request has arrived completely, or that its response has begun.
-    pub fn next(&self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub fn count(&self) -> usize {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
-/// A time limit that runs only while something is awaited.
-struct Deadline {
-    after: Duration,
-    timer: Pin<Box<Sleep>>,
-    running: bool,
-}
-
-impl Deadline {
-    fn new(after: Duration) -> Self {
-        Self { after, timer: Box::pin(sleep(after)), running: false }
-    }
-
-    fn start(&mut self) {
-        if !self.running {
-            self.running = true;
-            self.timer.as_mut().reset(Instant::now() + self.after);
-        }
-    }
-
-    fn stop(&mut self) {
-        self.running = false;
-    }
-
-    /// An error after the deadline; before it, the task is woken at the deadline.
-    fn check<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        if self.running && self.timer.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        Poll::Pending
-    }
-}
-
-/// A stream with such limits.
-pub(crate) struct TimeoutStream<S> {
-    stream: S,
-    requests: RequestCount,
-    /// The count when this end last checked: another one means that the headers have arrived.
-    seen: usize,
-    headers: Deadline,
-    write: Deadline,
-}
-
-impl<S> TimeoutStream<S> {
-    /// `headers` runs from the opening of the connection and from the first byte of each further request; `pause`
-    /// bounds each write.
-    pub fn new(stream: S, requests: RequestCount, headers: Duration, pause: Duration) -> Self {
-        let mut headers = Deadline::new(headers);
-        headers.start();
-        Self { stream, requests, seen: 0, headers, write: Deadline::new(pause) }
-    }
-
-    fn written<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if result.is_pending() {
-            self.write.start();
-            return self.write.check(cx);
-        }
-        self.write.stop();
-        result
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        let request = this.requests.count();
-        if request != this.seen {
-            this.seen = request;
-            this.headers.stop();
-        }
-        let before = buf.filled().len();
-        let result = Pin::new(&mut this.stream).poll_read(cx, buf);
-        if result.is_pending() {
-            return this.headers.check(cx);
-        }
-        ready!(result)?;
-        if buf.filled().len() > before && request.is_multiple_of(2) {
-            this.headers.start();
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.written(cx, result)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.written(cx, result)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let result = Pin::new(&mut self.stream).poll_flush(cx);
-        self.written(cx, result)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let result = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.written(cx, result)
-    }
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    Errno::from_io_error(error)
+        .is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }

@@ -1,92 +1,20 @@
 //! A server on a real socket, as seen by clients, including misbehaving ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::extract::ConnectInfo;
-use axum::http::StatusCode;
-use axum::routing::{get, post};
 use berth_http::metrics::{self, HttpMetrics};
-use berth_http::{Content, HttpError, Limits, Readiness, RequestId, Server, answer, health};
+use berth_http::{Limits, Readiness, health};
 use berth_telemetry::metrics::Metrics;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-struct Running {
-    port: u16,
-    stop: CancellationToken,
-    /// The number of requests of `/slow` and `/stuck` that have reached their handler.
-    entered: Arc<AtomicUsize>,
-    task: JoinHandle<Result<(), HttpError>>,
-}
-
-impl Running {
-    async fn start(server: Server) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (port, stop) = (listener.local_addr().unwrap().port(), CancellationToken::new());
-        let entered = Arc::new(AtomicUsize::new(0));
-        let task = tokio::spawn(server.serve(listener, router(entered.clone()), stop.clone()));
-        Self { port, stop, entered, task }
-    }
-
-    async fn connect(&self) -> TcpStream {
-        TcpStream::connect(("127.0.0.1", self.port)).await.unwrap()
-    }
-
-    /// Sends bytes and reads until the server closes the connection.
-    async fn send(&self, request: &str) -> String {
-        let mut stream = self.connect().await;
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer).await;
-        answer
-    }
-
-    async fn get(&self, path: &str) -> String {
-        self.send(&format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")).await
-    }
-}
-
-fn router(entered: Arc<AtomicUsize>) -> Router {
-    let also = entered.clone();
-    let router = Router::new()
-        .route("/echo", post(|Content(body): Content| async move { body }))
-        .route("/id", get(|id: RequestId| async move { id.to_string() }))
-        .route(
-            "/peer",
-            get(|ConnectInfo(peer): ConnectInfo<std::net::SocketAddr>| async move { peer.ip().to_string() }),
-        )
-        .route("/item/{name}", get(|| async { answer::json(StatusCode::OK, &["a"]) }))
-        .route("/panic", get(on_purpose))
-        .route("/slow", get(|| entering(entered, Duration::from_millis(500))))
-        .route("/stuck", get(|| entering(also, Duration::from_secs(3600))));
-    answer::refusals(router)
-}
-
-async fn entering(entered: Arc<AtomicUsize>, stay: Duration) {
-    entered.fetch_add(1, Ordering::SeqCst);
-    tokio::time::sleep(stay).await;
-}
-
-async fn on_purpose() -> StatusCode {
-    panic!("on purpose")
-}
-
-fn server() -> Server {
-    Server::new("test").with_limits(Limits::default().with_body(10))
-}
-
-fn has(answer: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(answer.to_ascii_lowercase().contains(&part.to_ascii_lowercase()), "{part:?} is not in\n{answer}");
-    }
-}
+use support::{Running, has, server};
 
 #[tokio::test]
 async fn requests_have_a_name_that_is_kept_or_made() {
@@ -172,21 +100,6 @@ async fn an_answer_that_takes_too_long_becomes_503() {
 }
 
 #[tokio::test]
-async fn more_connections_than_allowed_wait_for_their_turn() {
-    let running = Running::start(server().with_limits(Limits { connections: 1, ..Limits::default() })).await;
-    let first = running.connect().await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let second = running.get("/id");
-    tokio::pin!(second);
-    assert!(
-        tokio::time::timeout(Duration::from_millis(300), &mut second).await.is_err(),
-        "served at the same time as the first"
-    );
-    drop(first);
-    has(&second.await, &["200 OK"]);
-}
-
-#[tokio::test]
 async fn a_stop_lets_running_requests_end_and_cuts_off_the_rest() {
     let running = Running::start(server()).await;
     let slow = tokio::spawn({
@@ -199,9 +112,7 @@ async fn a_stop_lets_running_requests_end_and_cuts_off_the_rest() {
     });
     let mut stuck = running.connect().await;
     stuck.write_all(b"GET /stuck HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-    while running.entered.load(Ordering::SeqCst) < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    running.entered(2).await;
     let started = Instant::now();
     running.stop.cancel();
     has(&slow.await.unwrap().unwrap(), &["200 OK", "connection: close"]);

@@ -6,6 +6,7 @@ mod check;
 mod contents;
 mod depth;
 mod error;
+mod failure_log;
 mod metrics;
 mod model_cache;
 mod operated;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONNECTION, HOST, VARY};
+use axum::http::header::{CONNECTION, VARY};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
@@ -109,7 +109,7 @@ async fn handle_within_deadline(
         None => None,
     };
     let _turn = api.acquire_permit(until).await?;
-    let call = Call { key, name, query, version, body, until, base: base(parts) };
+    let call = Call { key, name, query, version, body, until };
     handlers::handle(api, endpoint.action, &call).await
 }
 
@@ -171,14 +171,6 @@ fn allowed(api: &Api, endpoint: &Endpoint, caller: &Caller, query: &[(String, St
     };
     let checked = api.policies.authorize(rule, caller, &target);
     checked.map_err(|no| ApiError::new(StatusCode::FORBIDDEN, no.to_string()))
-}
-
-/// The prefix of the URLs of this server, as the client knows it.
-fn base(parts: &Parts) -> String {
-    let scheme = parts.uri.scheme_str().unwrap_or("http");
-    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.or(parts.uri.authority().map(axum::http::uri::Authority::as_str));
-    host.map_or_else(String::new, |host| format!("{scheme}://{host}"))
 }
 
 /// Headers of every answer for which there is a version.

@@ -2,7 +2,9 @@
 
 mod database;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntGauge;
 use serde_json::json;
 use thiserror::Error;
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +39,10 @@ pub struct Settings {
     pub listen: Address,
     /// Where `/healthz`, `/readyz`, `/metrics` and `/check` are served, if anywhere.
     pub metrics_listen: Option<Address>,
+    /// Connections of the API, at most.
+    pub connections: usize,
+    /// Peers, such as proxies, that may have more than a quarter of them.
+    pub trusted_peers: BTreeSet<IpAddr>,
     pub database: Database,
     /// How callers authenticate; `None`: all callers have all rights.
     pub authentication: Option<Arc<dyn Authentication>>,
@@ -83,8 +90,8 @@ pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToke
             let routes = health::router(Readiness::new(), ready.clone())
                 .merge(berth_http::metrics::router(registry))
                 .merge(router(watched.clone()));
-            let server = Server::new("metrics").with_metrics(&http);
-            Some(tokio::spawn(server.serve(listener, routes, side_stop.clone())))
+            let server = Server::new("metrics").with_metrics(&http).with_limits(Limits::of_probes());
+            Some(tokio::spawn(server.serve_apart(listener, routes, side_stop.clone())))
         }
     };
     let outcome = serve_api(settings, &http, counted, (watched, component), stop).await;
@@ -103,7 +110,8 @@ async fn serve_api(
     (watched, component): (Watched, berth_http::Component),
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let Settings { listen, database, authentication, policies, cors, generation, randomize, .. } = settings;
+    let Settings { listen, connections, trusted_peers, database, authentication, .. } = settings;
+    let Settings { policies, cors, generation, randomize, .. } = settings;
     let listener = listen.listen().await?;
     let ledger: Arc<dyn Operated> = database.open(Arc::new(SystemClock), counted).await?;
     watched.set(ledger.clone());
@@ -114,6 +122,7 @@ async fn serve_api(
     // accepted requests can finish.
     let longest = api.bounds().deadline + 3 * api.bounds().grace;
     let limits = Limits { answer: longest, drain: longest, ..Limits::default() }.with_body(api.bounds().body);
+    let limits = limits.with_connections(connections, trusted_peers);
     let router = api.router();
     let server = Server::new("placement").with_metrics(http).with_limits(limits);
     tracing::info!(address = %local(&listen, &listener), database = %database, "serving the Placement API");
@@ -180,11 +189,14 @@ const CHECK: Duration = Duration::from_secs(60);
 struct Watched {
     ledger: Arc<OnceLock<Arc<dyn Operated>>>,
     checking: Arc<Mutex<()>>,
+    /// The runtime of the ledger; probes have another one.
+    runtime: Arc<OnceLock<Handle>>,
 }
 
 impl Watched {
     pub fn set(&self, ledger: Arc<dyn Operated>) {
         // It is opened once.
+        let _ = self.runtime.set(Handle::current());
         let _ = self.ledger.set(ledger);
     }
 }
@@ -227,9 +239,18 @@ fn router(watched: Watched) -> Router {
 async fn check(State(watched): State<Watched>) -> Response {
     let unavailable = |why: String| (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "error": why }))).into_response();
     let Some(ledger) = watched.ledger.get() else { return unavailable("the ledger is not open yet".to_owned()) };
-    let Ok(_one) = watched.checking.try_lock() else { return unavailable("another comparison runs".to_owned()) };
-    match ledger.check(Instant::now() + CHECK).await {
-        Ok(differences) => Json(json!({ "differences": differences })).into_response(),
-        Err(error) => unavailable(error.to_string()),
+    let Some(runtime) = watched.runtime.get() else { return unavailable("the ledger is not open yet".to_owned()) };
+    let Ok(one) = watched.checking.clone().try_lock_owned() else {
+        return unavailable("another comparison runs".to_owned());
+    };
+    let ledger = ledger.clone();
+    let check = async move {
+        let _one = one;
+        ledger.check(Instant::now() + CHECK).await
+    };
+    match runtime.spawn(check).await {
+        Ok(Ok(differences)) => Json(json!({ "differences": differences })).into_response(),
+        Ok(Err(error)) => unavailable(error.to_string()),
+        Err(_) => unavailable("the comparison was interrupted; the log has the cause".to_owned()),
     }
 }

@@ -16,6 +16,7 @@ mod failover;
 mod feature_gates;
 mod finding;
 mod flavor_group_resources;
+mod http;
 mod mask;
 mod placement;
 mod quota;
@@ -49,6 +50,7 @@ pub use controllers::{Controller, Task};
 pub use feature_gates::FeatureGates;
 pub use finding::{Finding, Findings, KeyDoc, Severity};
 pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
+pub use http::Http;
 pub use mask::mask_urls;
 pub use placement::Placement;
 pub use quota::Quota;
@@ -99,6 +101,8 @@ pub struct Configuration {
     pub pause: Pause,
     /// `auth`.
     pub auth: Auth,
+    /// `http`: the listeners of the APIs.
+    pub http: Http,
     /// `placement`: the server of the Placement API.
     pub placement: Placement,
     /// The checks of `berth e2e-commitments`.
@@ -183,6 +187,7 @@ impl Configuration {
             disruption_limit: s.renamed_section("brake", "disruptionLimit", DisruptionLimit::read),
             pause: s.renamed_section("freeze", "pause", Pause::read),
             auth: s.section("auth", |s| Auth::read(s, common.keystone.is_some())),
+            http: s.section("http", Http::read),
             placement: s.section("placement", Placement::read),
             checks: Checks::read(s),
             common,

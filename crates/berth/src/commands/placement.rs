@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_http::Address;
+use berth_http::{Address, open_files};
 use berth_placement::ledger::{LedgerError, sqlite};
 use berth_placement::protocol::authentication::{Authentication, NoAuth2};
 use berth_placement::protocol::cors::Cors;
@@ -35,6 +35,7 @@ pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
     match &arguments.command {
         None => {
             logs::init(&wanted_logs(&arguments.logs))?;
+            open_files::raise_limit();
             let loaded = config::load(&files, false)?;
             loaded.findings.log();
             let settings = settings(arguments, &loaded.configuration)?;
@@ -97,6 +98,8 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
     Ok(Settings {
         listen: listen.parse()?,
         metrics_listen: Address::from_flag(metrics_listen)?,
+        connections: configuration.http.max_connections,
+        trusted_peers: configuration.http.trusted_peers.clone(),
         database: database(arguments, configuration)?,
         authentication: authentication(arguments.auth.map_or(keys.auth, mode))?,
         policies: policies(enforce, policy_file.map(AsRef::as_ref))?,

@@ -82,7 +82,9 @@ impl Apis {
         let limits = ApiLimits::default().with_body(keys.max_body_bytes);
         let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone())
             .with_token(keys.token.clone());
-        let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(Limits::default());
+        let http = &environment.configuration.http;
+        let bounds = Limits::default().with_connections(http.max_connections, http.trusted_peers.clone());
+        let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(bounds);
         let explainer = MemoryExplainer::new(memory, deciding.clone(), environment.clock.clone());
         let routes = router(Arc::new(api)).merge(explain_router(explainer, keys.token.clone()));
         let routes = answer::refusals(routes);

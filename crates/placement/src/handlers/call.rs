@@ -19,7 +19,6 @@ pub struct Call {
     pub body: Option<Content>,
     /// When it must be answered.
     pub until: Instant,
-    pub base: String,
 }
 
 impl Call {
@@ -41,10 +40,6 @@ impl Call {
         check(&value, schema)
             .map_err(|complaint| ApiError::invalid(format!("Invalid query string parameters: {complaint}")))?;
         Ok(value)
-    }
-
-    pub fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
     }
 }
 

@@ -33,7 +33,7 @@ pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {
 
 pub async fn create(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let name = class(&call.json(&CLASS)?);
-    let url = call.url(&shapes::class_path(name.as_str()));
+    let url = shapes::class_path(name.as_str());
     write(api, call, Command::CreateClass { name }).await?;
     Ok(Answer::empty(StatusCode::CREATED).at(url))
 }
@@ -47,7 +47,7 @@ async fn ensure(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let written = write(api, call, Command::EnsureClass { name: ClassName::new(&call.key) }).await?;
     let created = written.outcome == Outcome::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
-    Ok(Answer::empty(status).at(call.url(&shapes::class_path(&call.key))))
+    Ok(Answer::empty(status).at(shapes::class_path(&call.key)))
 }
 
 async fn rename(api: &Api, call: &Call) -> Result<Answer, ApiError> {

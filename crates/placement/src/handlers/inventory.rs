@@ -22,7 +22,7 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let provider = known(api, call).await?;
     let body = call.json(&ADDED)?;
     let class = class(&body);
-    let url = call.url(&format!("{}/inventories/{class}", provider_path(provider.as_str())));
+    let url = format!("{}/inventories/{class}", provider_path(provider.as_str()));
     let inventory = inventory(&body);
     let reserved = reserved_rule(call.version);
     let command = Command::AddInventory { provider, class: class.clone(), inventory, reserved };

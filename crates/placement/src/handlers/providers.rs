@@ -44,7 +44,7 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let described = read(&call.json(creation(call.version))?);
     let uuid = described.uuid.unwrap_or_else(|| Key::new(&uuid::Uuid::new_v4().to_string()));
     let parent = if let Parent::Set(parent) = described.parent { parent } else { None };
-    let url = call.url(&shapes::provider_path(uuid.as_str()));
+    let url = shapes::provider_path(uuid.as_str());
     let written = write(api, call, Command::CreateProvider { uuid, name: described.name, parent }).await?;
     if !call.version.has(Version::PROVIDER_SHOWN) {
         return Ok(Answer::empty(StatusCode::CREATED).at(url));

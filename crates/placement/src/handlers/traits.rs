@@ -47,7 +47,7 @@ pub async fn put(api: &Api, call: &Call) -> Result<Answer, ApiError> {
         _ => AnswerAge::New,
     };
     let status = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
-    Ok(Answer::empty(status).at(call.url(&format!("/traits/{}", call.key))).aged(age))
+    Ok(Answer::empty(status).at(format!("/traits/{}", call.key)).aged(age))
 }
 
 pub async fn delete(api: &Api, call: &Call) -> Result<Answer, ApiError> {

@@ -21,6 +21,7 @@ use sqlx::{Connection as _, Executor as _, Row as _};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
+use super::failure_log::{FailedUse, report_failure};
 use super::model_cache::{self, ModelCache};
 use super::times::timestamp;
 use super::{
@@ -87,7 +88,7 @@ impl PostgresLedger {
         until: Instant,
     ) -> Result<T, RequestError> {
         match timeout_at(until, question).await {
-            Ok(answer) => answer.map_err(|error| RequestError::Unavailable(error.to_string())),
+            Ok(answer) => answer.map_err(|error| RequestError::Unavailable(report_failure(FailedUse::Read, error))),
             Err(_) => Err(RequestError::Unavailable("the database takes too long".to_owned())),
         }
     }

@@ -25,6 +25,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::failure_log::{FailedUse, report_failure};
 use super::model_cache::ModelCache;
 use super::times::timestamp;
 use super::{
@@ -291,7 +292,13 @@ impl Readers {
 
     fn connection(&self) -> Result<Connection, RequestError> {
         let idle = self.idle.lock().pop();
-        idle.map_or_else(|| file::reader(&self.path).map_err(|error| RequestError::Unavailable(error.to_string())), Ok)
+        idle.map_or_else(
+            || {
+                file::reader(&self.path)
+                    .map_err(|error| RequestError::Unavailable(report_failure(FailedUse::Read, error)))
+            },
+            Ok,
+        )
     }
 }
 

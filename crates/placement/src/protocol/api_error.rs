@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use berth_http::LogReason;
 use berth_placement_model::refusal::{Code, Kind};
 use berth_placement_model::{Refusal, Version};
 use serde::Serialize;
@@ -85,6 +86,7 @@ impl ApiError {
         };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = self.status;
+        response.extensions_mut().insert(LogReason::Text(self.text.clone()));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(allow) = self.allow.as_deref().and_then(|allow| HeaderValue::from_str(allow).ok()) {

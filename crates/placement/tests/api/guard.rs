@@ -36,6 +36,7 @@ async fn a_refused_request_leaves_its_connection_to_the_next_one() {
     let next = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let answers = text(&format!("{head}\r\n\r\n{body}{next}")).await;
     assert!(answers.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{answers}");
+    assert!(answers.contains("x-content-type-options: nosniff\r\n"), "{answers}");
     assert!(answers.contains("HTTP/1.1 200 OK\r\n"), "{answers}");
 }
 

@@ -9,7 +9,7 @@ async fn creation_by_version() {
     let server = Server::new();
     let body = |name: &str| format!(r#"{{"name": "{name}", "uuid": "{}"}}"#, uuid(name).to_uppercase());
     let old = server.done("1.19 POST /resource_providers", &body("a")).await;
-    let url = format!("http://placement.example/resource_providers/{}", uuid("a"));
+    let url = format!("/resource_providers/{}", uuid("a"));
     assert_eq!((old.status, old.text.as_str(), old.header("location")), (201, "", Some(url.as_str())));
     assert_eq!(old.header("content-type").or(old.header("cache-control")), None);
     let new = server.done("POST /resource_providers", &body("b")).await;
@@ -58,7 +58,7 @@ async fn inventories_are_written_and_shown() {
     assert_eq!(empty.json(), json!({"resource_provider_generation": 0, "inventories": {}}));
     assert_eq!((empty.header("cache-control"), empty.header("last-modified")), (Some("no-cache"), None));
     let one = server.done(&format!("POST {path}"), r#"{"resource_class": "VCPU", "total": 4.0}"#).await;
-    let url = format!("http://placement.example{path}/VCPU");
+    let url = format!("{path}/VCPU");
     assert_eq!((one.status, one.header("location")), (201, Some(url.as_str())));
     let expected = concat!(
         r#"{"resource_provider_generation":1,"total":4,"reserved":0,"min_unit":1,"max_unit":2147483647,"#,
@@ -95,7 +95,7 @@ async fn classes_are_created_renamed_and_listed() {
     assert_eq!(all["resource_classes"][0], first);
     assert_eq!(server.ask("1.1 GET /resource_classes", "").await.status, 404);
     let created = server.done("POST /resource_classes", r#"{"name": "CUSTOM_A"}"#).await;
-    assert_eq!(created.header("location"), Some("http://placement.example/resource_classes/CUSTOM_A"));
+    assert_eq!(created.header("location"), Some("/resource_classes/CUSTOM_A"));
     assert_eq!((created.status, created.text.as_str()), (201, ""));
     server.ask("1.6 PUT /resource_classes/CUSTOM_A", "").await.is(415, "", "The media type None");
     let renamed = server.done("1.6 PUT /resource_classes/CUSTOM_A", r#"{"name": "CUSTOM_B"}"#).await;
@@ -114,7 +114,7 @@ async fn traits_are_created_and_listed() {
     let server = Server::new();
     server.provider("p", None, "").await;
     let made = server.done("PUT /traits/CUSTOM_A", "").await;
-    assert_eq!((made.status, made.header("location")), (201, Some("http://placement.example/traits/CUSTOM_A")));
+    assert_eq!((made.status, made.header("location")), (201, Some("/traits/CUSTOM_A")));
     let again = server.done("1.15 PUT /traits/CUSTOM_A", "").await;
     assert_eq!((again.status, again.header("cache-control")), (204, Some("no-cache")));
     assert_eq!(server.done("GET /traits/CUSTOM_A", "").await.status, 204);

@@ -1,6 +1,6 @@
 //! What a server answers while its model is being built.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +39,8 @@ async fn the_first_request_waits_for_the_ledger() {
     let settings = Settings {
         listen: address.to_string().parse().unwrap(),
         metrics_listen: None,
+        connections: 64,
+        trusted_peers: BTreeSet::new(),
         database: url.parse().unwrap(),
         authentication: None,
         policies: Policies::defaults(true),

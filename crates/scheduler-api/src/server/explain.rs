@@ -10,7 +10,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use berth_cluster::ObjectKey;
-use berth_http::answer;
+use berth_http::{Peer, answer};
 use berth_telemetry::config::Token;
 
 use super::showing;
@@ -63,8 +63,11 @@ async fn explain_host<E: Explainer>(State(shared): Shared<E>, Path(name): Path<S
 
 impl<E: Explainer> Explaining<E> {
     fn answer(&self, request: &Request, subject: &Subject) -> Response {
-        let shows_the_token = || self.token.as_ref().is_some_and(|token| showing::shows(token, request.headers()));
-        if !is_local(request) && !shows_the_token() {
+        let shows_the_token = self.token.as_ref().is_some_and(|token| showing::shows(token, request.headers()));
+        if shows_the_token {
+            Peer::mark_authenticated_in(request.extensions());
+        }
+        if !is_local(request) && !shows_the_token {
             return refuse(StatusCode::UNAUTHORIZED, UNKNOWN_CLIENT, (WWW_AUTHENTICATE, "Bearer"));
         }
         if let Role::Follower { leader } = self.explainer.role() {

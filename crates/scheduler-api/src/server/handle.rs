@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
+use berth_http::{LogReason, Peer};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::api::Api;
@@ -30,7 +32,7 @@ pub(super) async fn handle<B: Backend>(State(api): State<Arc<Api<B>>>, request: 
     let _inside = api.metrics.enter();
     let (head, body) = request.into_parts();
     let deadline = started + time_left(&head.headers, api.limits.answer);
-    let answered = timeout_at(deadline, api.respond(&head.headers, body, deadline)).await;
+    let answered = timeout_at(deadline, api.respond(&head, body, deadline)).await;
     let result = answered.unwrap_or(Err(Refusal::Deadline));
     api.finish(&head.method, started, result)
 }
@@ -50,18 +52,21 @@ impl<B: Backend> Api<B> {
             Ok(response) if response.status() == StatusCode::OK => (response, "Success"),
             Ok(response) => (response, "answered by the leader"),
             Err(refusal) => {
-                if !refusal.is_of_a_run() {
-                    tracing::info!(status = refusal.status().as_u16(), error = refusal.line(), "request refused");
-                }
-                (refusal.answer(), refusal.class())
+                let mut response = refusal.answer();
+                response.extensions_mut().insert(log_reason(&refusal));
+                (response, refusal.class())
             }
         };
         self.metrics.answered(method, response.status(), class, started.elapsed());
         response
     }
 
-    async fn respond(&self, headers: &HeaderMap, body: Body, deadline: Instant) -> Result<Response, Refusal> {
+    async fn respond(&self, head: &Parts, body: Body, deadline: Instant) -> Result<Response, Refusal> {
+        let headers = &head.headers;
         showing::check(self.token.as_ref(), headers)?;
+        if self.token.is_some() {
+            Peer::mark_authenticated_in(&head.extensions);
+        }
         if let Some(reason) = self.backend.not_ready() {
             return Err(Refusal::NotReady(reason));
         }
@@ -108,6 +113,11 @@ impl<B: Backend> Api<B> {
             Role::Follower { leader } => leader.map(Some).ok_or(Refusal::NoLeader),
         }
     }
+}
+
+/// The listener logs refusals, except those of runs, which were logged with their properties.
+fn log_reason(refusal: &Refusal) -> LogReason {
+    if refusal.is_of_a_run() { LogReason::Logged } else { LogReason::Text(refusal.line()) }
 }
 
 /// Nobody has decided, and the next leader will.

@@ -13,6 +13,7 @@ use super::pool::{Lent, Pool};
 use super::{apply, load};
 use crate::ledger::after::Effects;
 use crate::ledger::depth::Depth;
+use crate::ledger::failure_log::{FailedUse, report_failure};
 use crate::ledger::{LedgerMetrics, RequestError, Written, times};
 
 /// The bound of transactions for one command: with the pauses between them a server that restarts has some 5 s. Because
@@ -135,7 +136,7 @@ impl From<sqlx::Error> for WriteFailure {
             sqlx::Error::Database(error) => refused_by_database(&*error),
             sqlx::Error::PoolTimedOut => Self::Unavailable("no connection to the database within 5 s".to_owned()),
             sqlx::Error::Io(error) => Self::Retry(CONNECTION, error.to_string()),
-            error => Self::Unavailable(error.to_string()),
+            error => Self::Unavailable(report_failure(FailedUse::Write, error)),
         }
     }
 }
@@ -153,10 +154,7 @@ fn refused_by_database(error: &dyn DatabaseError) -> WriteFailure {
         Some("23505") => WriteFailure::Retry("duplicate", text),
         // The server shuts down or is starting.
         Some("57P01" | "57P02" | "57P03") => WriteFailure::Retry(CONNECTION, text),
-        _ => {
-            tracing::warn!(error = text, "database not available");
-            WriteFailure::Unavailable(text)
-        }
+        _ => WriteFailure::Unavailable(report_failure(FailedUse::Write, text)),
     }
 }
 
@@ -181,4 +179,17 @@ async fn settle(pool: &Pool, xid: &str, written: Written, until: Instant) -> Res
 async fn status(pool: &Pool, xid: &str) -> Result<Option<String>, sqlx::Error> {
     let rows = pool.rows(sqlx::query("SELECT pg_xact_status($1::text::xid8)").bind(xid)).await?;
     rows.first().map_or(Ok(None), |row| row.try_get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_database_stay_in_the_log() {
+        for error in [sqlx::Error::Protocol("secret".to_owned()), sqlx::Error::ColumnNotFound("secret".to_owned())] {
+            let WriteFailure::Unavailable(text) = WriteFailure::from(error) else { panic!() };
+            assert!(!text.contains("secret") && text.contains("the log of the server"), "{text}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ use super::{apply, contents, load};
 use crate::ledger::after::Effects;
 use crate::ledger::contents::{ChangeSet, ProviderUpdate};
 use crate::ledger::depth::Depth;
+use crate::ledger::failure_log::{FailedUse, report_failure};
 use crate::ledger::model_cache::{self, ModelCache};
 use crate::ledger::{LedgerMetrics, RequestError, Written, times};
 
@@ -233,10 +234,10 @@ fn renamed(connection: &Connection, changes: &WriteSet) -> rusqlite::Result<Vec<
 }
 
 pub(super) fn unavailable(error: &rusqlite::Error) -> RequestError {
-    tracing::warn!(%error, "database not available");
+    let text = report_failure(FailedUse::Write, error);
     RequestError::Unavailable(match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk of the database is full".to_owned(),
-        _ => error.to_string(),
+        _ => text,
     })
 }
 
@@ -246,6 +247,22 @@ fn classify_commit_error(error: &rusqlite::Error) -> RequestError {
     if let Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy) = error.sqlite_error_code() {
         return unavailable(error);
     }
-    tracing::error!(%error, "commit failed");
-    RequestError::Unknown(error.to_string())
+    RequestError::Unknown(report_failure(FailedUse::Commit, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_the_database_stay_in_the_log() {
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_READONLY, ffi::SQLITE_IOERR, ffi::SQLITE_FULL] {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some("secret".to_owned()));
+            for reported in [unavailable(&error), classify_commit_error(&error)] {
+                assert!(!reported.to_string().contains("secret"), "{reported}");
+            }
+        }
+    }
 }
