@@ -85,7 +85,7 @@ async fn operate(
     let ready = Readiness::new();
     let awaited = Awaited {
         stores: ready.component("stores of cluster home"),
-        apis: Announced::new(arguments, configuration, &ready)?,
+        apis: Announced::new(arguments, configuration, &ready, &metrics.http)?,
     };
     serve(arguments, &registry, &metrics, &parts, &ready).await?;
     let leading = OnceCell::new();
@@ -294,7 +294,11 @@ impl Process<'_> {
             fence,
             events,
             clock: Arc::new(SystemClock),
-            scheduler: Arc::new(apis::scheduler(&self.arguments.api_bind_address, self.configuration, &self.memory)?),
+            scheduler: Arc::new(apis::scheduler(
+                self.arguments.api_bind_address.as_deref(),
+                self.configuration,
+                &self.memory,
+            )?),
             ids: FreshIds::random(),
             metrics: &self.metrics,
         })

@@ -1,6 +1,7 @@
 //! The HTTP stack of all servers: addresses, limits, request ids, traces, metrics and errors. The [`axum::Router`] with
 //! the endpoints is from another crate.
 
+pub mod access;
 pub mod address;
 pub mod answer;
 pub mod content;
@@ -13,6 +14,7 @@ mod reachable;
 pub mod request_id;
 pub mod server;
 
+pub use access::{Access, ListenAddress};
 pub use address::Address;
 pub use content::Content;
 pub use error::HttpError;
