@@ -6,6 +6,7 @@ mod flavor_groups;
 mod home;
 mod leading;
 mod parts;
+mod tokens;
 
 use std::cell::OnceCell;
 use std::convert::Infallible;
@@ -337,6 +338,8 @@ fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Res
     if arguments.leader_elect && configuration.common.leader_election_id.is_empty() {
         return Err(Error::NoLease);
     }
+    // Before anything is contacted: a missing file would otherwise be noticed when the listener opens.
+    configuration.scheduler.read_tokens()?;
     if arguments.metrics_secure && arguments.metrics_bind_address != "0" {
         return refuse("--metrics-secure", "pass --metrics-secure=false and restrict the port by network policy");
     }

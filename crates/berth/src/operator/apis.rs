@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tracing::{info, warn};
 
 use super::parts::Parts;
+use super::tokens;
 use crate::args::OperatorArguments;
 use crate::error::Error;
 use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, MemoryExplainer, Nova};
@@ -20,7 +21,7 @@ use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, MemoryExp
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;
 const API: &str = "scheduler";
-const UNLESS_OPEN: &str = "set scheduler.token in the secrets file, listen on loopback (--api-bind-address=127.0.0.1:8080), or pass \
+const UNLESS_OPEN: &str = "set scheduler.tokenFile or scheduler.token, listen on loopback (--api-bind-address=127.0.0.1:8080), or pass \
                            --insecure-api if only trusted clients reach the port";
 
 /// The API that is to be served, if any; `/readyz` waits for it from the beginning.
@@ -42,7 +43,7 @@ impl Announced {
         metrics: &HttpMetrics,
     ) -> Result<Self, Error> {
         let served = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
-        let access = Access::new(configuration.scheduler.token.is_some(), arguments.insecure_api);
+        let access = Access::new(configuration.scheduler.wants_token(), arguments.insecure_api);
         let address = if served { choose_address(arguments, access)? } else { None };
         if address.is_some() {
             metrics.show_access(API, access);
@@ -72,7 +73,7 @@ fn choose_address(arguments: &OperatorArguments, access: Access) -> Result<Optio
     let default = Address { host: None, port: PORT };
     let chosen = access.choose_address(API, set.flatten(), default, UNLESS_OPEN)?;
     if let ListenAddress::LoopbackInstead(address) = &chosen {
-        warn!(%address, "no token is configured, so the scheduler API opens on loopback only and Nova cannot reach it; set scheduler.token");
+        warn!(%address, "no token is configured, so the scheduler API opens on loopback only and Nova cannot reach it; set scheduler.tokenFile");
     } else if access == Access::OpenEverywhere {
         warn!("no token is configured; the scheduler API answers every client");
     }
@@ -102,14 +103,15 @@ impl Apis {
         let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
         let restorer = nova.restorer();
         let keys = &environment.configuration.scheduler;
+        let tokens = tokens::follow(keys, parts)?;
         let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
         let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
         let limits = ApiLimits::default().with_body(keys.max_body_bytes);
-        let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone())
-            .with_token(keys.token.clone());
+        let api =
+            Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens.clone());
         let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(Limits::default());
         let explainer = MemoryExplainer::new(memory, deciding.clone(), environment.clock.clone());
-        let routes = router(Arc::new(api)).merge(explain_router(explainer, keys.token.clone()));
+        let routes = router(Arc::new(api)).merge(explain_router(explainer, tokens));
         let routes = answer::refusals(routes);
         parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
         info!(%address, "serving the scheduler API");

@@ -114,11 +114,15 @@ fn the_scheduler_api_is_not_opened_to_others_without_a_token() {
         assert_eq!((ended.status, ended.reported.len()), (1, 1), "{ended:#?}");
         let line = format!("berth: the scheduler API would answer every client without authentication at {address}; ");
         assert!(
-            ended.reported[0].starts_with(&line) && ended.reported[0].contains("set scheduler.token"),
+            ended.reported[0].starts_with(&line) && ended.reported[0].contains("set scheduler.tokenFile"),
             "{ended:#?}"
         );
     }
     let secrets = format!("--secrets={token}");
+    let missing = config(folder.path(), &json!({ "scheduler": { "tokenFile": "/nowhere/tokens" } }));
+    let ended = start(&["--api-bind-address=:0", &missing]);
+    assert_eq!((ended.status, ended.reported.len()), (1, 1), "{ended:#?}");
+    assert!(ended.reported[0].starts_with("berth: the token file /nowhere/tokens cannot be read"), "{ended:#?}");
     let admitted: [&[&str]; 4] = [
         &["--api-bind-address=127.0.0.1:0"],
         &["--api-bind-address=:0", "--insecure-api"],

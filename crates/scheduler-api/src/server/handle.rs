@@ -61,7 +61,7 @@ impl<B: Backend> Api<B> {
     }
 
     async fn respond(&self, headers: &HeaderMap, body: Body, deadline: Instant) -> Result<Response, Refusal> {
-        showing::check(self.token.as_ref(), headers)?;
+        showing::check(self.tokens.as_ref(), headers)?;
         if let Some(reason) = self.backend.not_ready() {
             return Err(Refusal::NotReady(reason));
         }

@@ -8,6 +8,7 @@ use berth_http::answer;
 use berth_scheduler::SchedulerError;
 
 use super::NOT_DECIDED;
+use super::showing::SCHEMES;
 use crate::wire::{Malformed, one_line};
 
 /// Characters of a text that is sent: as many bytes as clients keep of it.
@@ -120,7 +121,7 @@ impl Refusal {
             headers.insert(ALLOW, HeaderValue::from_static("POST"));
         }
         if *self == Self::UnknownClient {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(SCHEMES));
         }
         response
     }
