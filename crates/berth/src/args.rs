@@ -51,9 +51,6 @@ pub enum Command {
     Version,
 }
 
-/// The default address of the APIs.
-pub(crate) const DEFAULT_API_ADDRESS: &str = ":8080";
-
 /// Arguments of `berth operator`.
 #[derive(Debug, Args)]
 pub struct OperatorArguments {
@@ -63,9 +60,13 @@ pub struct OperatorArguments {
     /// Address of /healthz and /readyz; 0 switches them off.
     #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
-    /// Address of the APIs, such as the scheduler's for Nova; 0 switches them off.
-    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_API_ADDRESS)]
-    pub api_bind_address: String,
+    /// Address of the APIs, such as the scheduler's for Nova; 0 switches them off [default: :8080, or 127.0.0.1:8080 if
+    /// callers do not authenticate].
+    #[arg(long, value_name = "ADDRESS")]
+    pub api_bind_address: Option<String>,
+    /// Serve APIs without authentication at addresses other than loopback too: all clients that reach them are answered.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub insecure_api: bool,
     /// Address of /metrics; 0 switches it off.
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: String,
@@ -213,7 +214,7 @@ mod tests {
     fn defaults_are_those_of_the_reference() {
         let arguments = operator("berth operator");
         assert_eq!(arguments.health_probe_bind_address, ":8081");
-        assert_eq!(arguments.api_bind_address, ":8080");
+        assert!(arguments.api_bind_address.is_none() && !arguments.insecure_api);
         assert_eq!(arguments.metrics_bind_address, "0");
         assert!(arguments.metrics_secure && !arguments.leader_elect && !arguments.clusters.strict_config);
     }

@@ -7,6 +7,7 @@ mod flavor_groups;
 mod home;
 mod leading;
 mod parts;
+mod tokens;
 
 use std::cell::OnceCell;
 use std::convert::Infallible;
@@ -87,7 +88,7 @@ async fn operate(
     let ready = Readiness::new();
     let awaited = Awaited {
         stores: ready.component("stores of cluster home"),
-        apis: Announced::new(arguments, configuration, &ready)?,
+        apis: Announced::new(arguments, configuration, &ready, &metrics.http)?,
     };
     serve(arguments, &registry, &metrics, &parts, &ready).await?;
     let leading = OnceCell::new();
@@ -309,7 +310,11 @@ impl Process<'_> {
             fence,
             events,
             clock: self.clock(),
-            scheduler: Arc::new(apis::scheduler(&self.arguments.api_bind_address, self.configuration, &self.memory)?),
+            scheduler: Arc::new(apis::scheduler(
+                self.arguments.api_bind_address.as_deref(),
+                self.configuration,
+                &self.memory,
+            )?),
             ids: FreshIds::random(),
             metrics: &self.metrics,
         })
@@ -351,6 +356,8 @@ fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Res
     if arguments.leader_elect && configuration.common.leader_election_id.is_empty() {
         return Err(Error::NoLease);
     }
+    // Before anything is contacted: a missing file would otherwise be noticed when the listener opens.
+    configuration.scheduler.read_tokens()?;
     if arguments.metrics_secure && arguments.metrics_bind_address != "0" {
         return refuse("--metrics-secure", "pass --metrics-secure=false and restrict the port by network policy");
     }

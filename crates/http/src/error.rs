@@ -7,6 +7,9 @@ pub enum HttpError {
         "{found:?} is not an address; write \":8080\" for all interfaces, \"127.0.0.1:8080\" for one, or 0 for none"
     )]
     Address { found: String },
+    /// An API without authentication at an address that others reach.
+    #[error("the {api} API would answer every client without authentication at {address}; {instead}")]
+    Open { api: &'static str, address: String, instead: &'static str },
     /// The address is taken, not ours, or not allowed.
     #[error("cannot listen on {address}; check that no other process does and that the port is allowed")]
     Bind {

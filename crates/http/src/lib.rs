@@ -1,6 +1,7 @@
 //! The HTTP stack of all servers: addresses, limits, request ids, traces, metrics and errors. The [`axum::Router`] with
 //! the endpoints is from another crate.
 
+pub mod access;
 pub mod address;
 pub mod answer;
 mod connections;
@@ -20,6 +21,7 @@ pub mod request_id;
 pub mod server;
 mod stream;
 
+pub use access::{Access, ListenAddress};
 pub use address::Address;
 pub use connections::Peer;
 pub use content::Content;

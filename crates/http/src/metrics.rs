@@ -12,6 +12,8 @@ use berth_telemetry::declare_metrics;
 use berth_telemetry::metrics::Metrics;
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
+use crate::access::Access;
+
 const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -36,10 +38,17 @@ declare_metrics! {
             "Connections that got 503 at once because a limit was reached and no connection was idle, by server and limit.";
         pub(crate) closed: IntCounterVec["server", "reason"], "berth_http_connections_closed_total",
             "Connections that the server closed by itself, by server and reason.";
+        auth_disabled: IntGaugeVec["api"], "berth_auth_disabled",
+            "1 if every client of the API may do everything, else 0. No series for an API that is not served.";
     }
 }
 
 impl HttpMetrics {
+    /// Shows whether the callers of an API authenticate.
+    pub fn show_access(&self, api: &'static str, access: Access) {
+        self.auth_disabled.with_label_values(&[api]).set(access.is_open().into());
+    }
+
     /// Counts one answer. `route` is the pattern of the path, never the path.
     pub(crate) fn answered(&self, server: &str, method: &Method, route: &str, status: StatusCode, took: Duration) {
         let method = if is_usual(method) { method.as_str() } else { "other" };

@@ -14,11 +14,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use berth_http::metrics::HttpMetrics;
-use berth_http::{Address, Component, HttpError, Limits, Readiness, Server, health};
+use berth_http::{Access, Address, Component, HttpError, Limits, Readiness, Server, health};
 use berth_placement_model::Model;
 use berth_telemetry::clock::SystemClock;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
-use prometheus::IntGauge;
 use serde_json::json;
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -46,6 +45,7 @@ pub struct Settings {
     pub database: Database,
     /// How callers authenticate; `None`: all callers have all rights.
     pub authentication: Option<Arc<dyn Authentication>>,
+    pub access: Access,
     pub policies: Policies,
     /// Which pages of other sites may use the API.
     pub cors: Option<Cors>,
@@ -71,14 +71,15 @@ pub enum ServeError {
 pub fn metrics(registry: &Metrics) -> Result<(), MetricsError> {
     HttpMetrics::register(registry)?;
     LedgerMetrics::register(registry)?;
-    register(registry, &Watched::default()).map(drop)
+    register(registry, &Watched::default())
 }
 
 /// Serves until `stop` is cancelled; accepted requests are finished.
 pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToken) -> Result<(), ServeError> {
     let (http, counted) = (HttpMetrics::register(&registry)?, LedgerMetrics::register(&registry)?);
     let watched = Watched::default();
-    register(&registry, &watched)?.set(settings.authentication.is_none().into());
+    register(&registry, &watched)?;
+    http.show_access(API, settings.access);
     let ready = Readiness::new();
     let component = ready.component("ledger");
     let side_stop = CancellationToken::new();
@@ -170,12 +171,8 @@ pub const PROVIDERS: Metric = Metric {
     help: "Resource providers in the model. No series while it is built.",
 };
 
-pub const AUTH_DISABLED: Metric = Metric {
-    name: "berth_auth_disabled",
-    kind: Kind::Gauge,
-    labels: &[],
-    help: "1 if every client of the API has all rights, else 0.",
-};
+/// The label of this API.
+const API: &str = "placement";
 
 const EVERY: Duration = Duration::from_millis(200);
 /// How long the first answers wait for the ledger, and how often they look for it.
@@ -201,8 +198,8 @@ impl Watched {
     }
 }
 
-/// Registers the computed metrics, and the gauge for disabled authentication.
-fn register(registry: &Metrics, watched: &Watched) -> Result<IntGauge, MetricsError> {
+/// Registers the computed metrics.
+fn register(registry: &Metrics, watched: &Watched) -> Result<(), MetricsError> {
     let of = |value: fn(&dyn Operated) -> Option<f64>| {
         let watched = watched.clone();
         move || {
@@ -211,8 +208,7 @@ fn register(registry: &Metrics, watched: &Watched) -> Result<IntGauge, MetricsEr
         }
     };
     registry.computed(&AGE, of(|ledger| ledger.age().map(|age| age.as_secs_f64())))?;
-    registry.computed(&PROVIDERS, of(|ledger| ledger.last_model().map(|model| size(&model))))?;
-    Ok(registry.gauge(&AUTH_DISABLED)?.with_label_values::<&str>(&[]))
+    registry.computed(&PROVIDERS, of(|ledger| ledger.last_model().map(|model| size(&model))))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a number for people")]

@@ -27,6 +27,7 @@ pub use api::Api;
 pub use explain::explain_router;
 pub use forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
 pub use limits::ApiLimits;
+pub use showing::TokensInForce;
 pub use time_and_random::TimeAndRandom;
 
 /// Exactly one path, exactly one method. Bodies are bounded here, whatever the listener allows.

@@ -59,7 +59,7 @@ pub use safety::{DisruptionLimit, Pause};
 pub use scheduler::{Pipelines, Scheduler, TieBreak};
 pub use source::{DEFAULT_CONFIG, DEFAULT_SECRETS, Files, merge};
 pub use syncer::Syncer;
-pub use token::Token;
+pub use token::{Token, Tokens};
 pub use unused::{Cause, UNUSED};
 pub use usage_reconciler::UsageReconciler;
 

@@ -1,5 +1,7 @@
 //! The error type of this crate. Every text states what was found and the action that it requires.
 
+use std::path::PathBuf;
+
 use crate::config::Findings;
 use crate::metric::Kind;
 
@@ -60,6 +62,9 @@ pub enum TelemetryError {
     /// Logs are set up already: a mistake in the program.
     #[error("logs are set up already; call logs::init once")]
     LogsTwice,
+    /// The tokens of an API cannot be read from their file.
+    #[error("the token file {} {why}", path.display())]
+    TokenFile { path: PathBuf, why: String },
     /// The configuration cannot be used; all problems at once.
     #[error("the configuration cannot be used:{findings}")]
     Configuration {

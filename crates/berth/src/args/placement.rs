@@ -39,6 +39,9 @@ pub struct PlacementArguments {
     /// How clients authenticate [default: off].
     #[arg(long, value_name = "MODE", env = "BERTH_PLACEMENT_AUTH")]
     pub auth: Option<PlacementAuth>,
+    /// Serve without authentication at addresses other than loopback too [default: false].
+    #[arg(long, value_name = "BOOL", env = "BERTH_PLACEMENT_INSECURE_API", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub insecure_api: Option<bool>,
     /// File with rules of oslo.policy that replace the defaults.
     #[arg(long, value_name = "FILE", env = "BERTH_PLACEMENT_POLICY_FILE")]
     pub policy_file: Option<PathBuf>,

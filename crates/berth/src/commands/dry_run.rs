@@ -20,7 +20,7 @@ use super::cluster_snapshot::{self, ClusterSnapshot};
 use super::leader::AskedOperator;
 use super::slot_facts::{PlacementTrial, SlotFacts};
 use super::{output, vms};
-use crate::args::{ClusterArguments, DEFAULT_API_ADDRESS, Output};
+use crate::args::{ClusterArguments, Output};
 use crate::error::Error;
 use crate::operator::scheduler;
 use crate::wiring::{Controllers, Environment, OperatorMetrics};
@@ -57,7 +57,7 @@ impl OperatorDryRun {
         asked: AskedOperator,
     ) -> Result<Self, Error> {
         let now = clock.now();
-        let chosen = Arc::new(scheduler(DEFAULT_API_ADDRESS, &snapshot.configuration, &snapshot.memory)?);
+        let chosen = Arc::new(scheduler(None, &snapshot.configuration, &snapshot.memory)?);
         let controllers = controllers(snapshot, clock, chosen.clone(), &Fence::closed())?;
         let tried = match &*chosen {
             Chosen::BuiltIn(built_in) => try_all(snapshot, &controllers, built_in).await,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use berth_cluster::{chain, published_leader};
 use berth_scheduler::Claim;
 use berth_scheduler_api::explain::{self, AssumedAnswer, LeaderAnswer, Subject};
+use berth_telemetry::config::Tokens;
 use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::timeout;
@@ -41,8 +42,9 @@ impl AskedOperator {
         };
         let (address, asked) = match address {
             Ok(address) => {
-                let token = snapshot.configuration.scheduler.token.as_ref();
-                let asked = explain::ask(&address, subject, token).await;
+                // A file that is not on this machine is no failure: a local operator needs no token.
+                let tokens = snapshot.configuration.scheduler.read_tokens().ok().flatten();
+                let asked = explain::ask(&address, subject, tokens.as_ref().map(Tokens::first)).await;
                 (Some(address), asked.map_err(|error| error.to_string()))
             }
             Err(why) => (None, Err(why)),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_http::{Address, open_files};
+use berth_http::{Access, Address, open_files};
 use berth_placement::ledger::{LedgerError, sqlite};
 use berth_placement::protocol::authentication::{Authentication, NoAuth2};
 use berth_placement::protocol::cors::Cors;
@@ -29,6 +29,10 @@ use crate::operator::wanted_logs;
 
 /// For the answer of a server that compares.
 const CHECK: Duration = Duration::from_secs(70);
+/// The API in the text of a refusal.
+const API: &str = "Placement";
+const UNLESS_OPEN: &str = "listen on loopback (--listen 127.0.0.1:8778) behind a proxy that authenticates, or pass --insecure-api if only \
+                           trusted clients reach the port; authentication by Keystone is not part of this version";
 
 pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
     let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
@@ -91,17 +95,22 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
     let keys = &configuration.placement;
     let listen = arguments.listen.as_ref().unwrap_or(&keys.listen);
     let metrics_listen = arguments.metrics_listen.as_ref().unwrap_or(&keys.metrics_listen);
+    let mode = arguments.auth.map_or(keys.auth, mode);
+    let authentication = authentication(mode)?;
+    let access = access(mode, arguments.insecure_api.unwrap_or(keys.insecure_api));
+    let listen: Address = listen.parse()?;
     let enforce = arguments.enforce_new_defaults.unwrap_or(keys.enforce_new_defaults);
     let policy_file = arguments.policy_file.as_ref().or(keys.policy_file.as_ref());
     let origins = arguments.cors_origin.clone().unwrap_or_else(|| keys.cors_origin.clone());
     let headers = arguments.cors_headers.as_ref().unwrap_or(&keys.cors_headers);
     Ok(Settings {
-        listen: listen.parse()?,
+        listen: access.choose_address(API, Some(listen.clone()), listen, UNLESS_OPEN)?.into_address(),
         metrics_listen: Address::from_flag(metrics_listen)?,
         connections: configuration.http.max_connections,
         trusted_peers: configuration.http.trusted_peers.clone(),
         database: database(arguments, configuration)?,
-        authentication: authentication(arguments.auth.map_or(keys.auth, mode))?,
+        authentication,
+        access,
         policies: policies(enforce, policy_file.map(AsRef::as_ref))?,
         cors: Cors::new(origins, headers),
         generation: generation(arguments, keys),
@@ -129,10 +138,19 @@ fn mode(auth: PlacementAuth) -> AuthMode {
     }
 }
 
+fn access(mode: AuthMode, allowed: bool) -> Access {
+    Access::new(mode == AuthMode::Keystone, allowed)
+}
+
 /// `None`: nothing is contacted.
 fn authentication(mode: AuthMode) -> Result<Option<Arc<dyn Authentication>>, Error> {
     match mode {
-        AuthMode::NoAuth2 => Ok(Some(Arc::new(NoAuth2))),
+        AuthMode::NoAuth2 => {
+            tracing::warn!(
+                "noauth2 is no authentication; every client of the Placement API has the rights that it asks for"
+            );
+            Ok(Some(Arc::new(NoAuth2)))
+        }
         AuthMode::Off => {
             tracing::warn!("authentication is off; every client of the Placement API has all rights");
             Ok(None)

@@ -54,6 +54,8 @@ async fn a_vm_of_a_project_with_a_commitment_goes_to_the_host_of_its_slot_and_in
     let other = if here == "node1" { "node2" } else { "node1" };
     let api = world.operator().api();
 
+    let metrics = world.operator().metrics().await;
+    assert!(metrics.contains("berth_auth_disabled{api=\"scheduler\"} 1"), "{metrics}");
     let unknown_host = only_asks(of_another_project(wants("vm-0", &["node1", "node2"])));
     assert_eq!(ask(api, &unknown_host).await, [other, &here], "the emptier host is best for all other projects");
     assert_eq!(ask(api, &wants("vm-1", &["node1", "node2"])).await, [&*here, other]);

@@ -115,12 +115,34 @@ async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_reported_to()
 
     let metrics = get(placement.side, "/metrics").await.unwrap().1;
     assert!(metrics.contains("berth_placement_model_providers 1"), "{metrics}");
+    assert!(metrics.contains("berth_auth_disabled{api=\"placement\"} 1"), "{metrics}");
 
     let pid = placement.process.id().unwrap().to_string();
     assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().await.unwrap().success());
     assert!(placement.process.wait().await.unwrap().success());
     let gone = berth(&["placement", "check", &side], "").await;
     assert!(gone.status == 1 && gone.stderr.contains("no server answers"), "{}", gone.stderr);
+}
+
+#[tokio::test]
+async fn the_api_is_not_opened_to_others_without_authentication() {
+    let serve = async |auth: &str, address: &str| {
+        let listen = format!("--listen={address}");
+        // An unusable database ends the start of a server that may open.
+        berth(&["placement", "--database=/nowhere/l.db", "--metrics-listen=0", "--auth", auth, &listen], "").await
+    };
+    for auth in ["off", "noauth2"] {
+        for address in [":0", "0.0.0.0:0", "[::]:0"] {
+            let ended = serve(auth, address).await;
+            let line = "berth: the Placement API would answer every client without authentication at";
+            let reported: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("berth: ")).collect();
+            assert!(ended.status == 1 && reported.len() == 1 && reported[0].starts_with(line), "{ended:?}");
+            assert!(reported[0].contains("pass --insecure-api"), "{ended:?}");
+        }
+        assert!(serve(auth, "127.0.0.1:0").await.stderr.contains("check that its folder exists"));
+    }
+    let all = ["placement", "--database=/nowhere/l.db", "--metrics-listen=0", "--listen=:0", "--insecure-api"];
+    assert!(berth(&all, "").await.stderr.contains("check that its folder exists"));
 }
 
 #[tokio::test]

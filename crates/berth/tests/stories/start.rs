@@ -100,6 +100,43 @@ fn the_definitions_are_printed_and_written() {
     assert_eq!(texts(&directory), texts(&shipped), "config/crd differs from the output of the program: run make crds");
 }
 
+#[test]
+fn the_scheduler_api_is_not_opened_to_others_without_a_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = file(folder.path(), "secrets.json", r#"{ "scheduler": { "token": "s3cret" } }"#);
+    let kubeconfig = "--kubeconfig=/nowhere/kubeconfig";
+    let start = |arguments: &[&str]| {
+        let all = ["operator", "--health-probe-bind-address=0", "--log-format=human", kubeconfig];
+        berth(&[&all[..], arguments].concat())
+    };
+    for address in [":0", "0.0.0.0:0", "[::]:0"] {
+        let ended = start(&[&format!("--api-bind-address={address}")]);
+        assert_eq!((ended.status, ended.reported.len()), (1, 1), "{ended:#?}");
+        let line = format!("berth: the scheduler API would answer every client without authentication at {address}; ");
+        assert!(
+            ended.reported[0].starts_with(&line) && ended.reported[0].contains("set scheduler.tokenFile"),
+            "{ended:#?}"
+        );
+    }
+    let secrets = format!("--secrets={token}");
+    let missing = config(folder.path(), &json!({ "scheduler": { "tokenFile": "/nowhere/tokens" } }));
+    let ended = start(&["--api-bind-address=:0", &missing]);
+    assert_eq!((ended.status, ended.reported.len()), (1, 1), "{ended:#?}");
+    assert!(ended.reported[0].starts_with("berth: the token file /nowhere/tokens cannot be read"), "{ended:#?}");
+    let admitted: [&[&str]; 4] = [
+        &["--api-bind-address=127.0.0.1:0"],
+        &["--api-bind-address=:0", "--insecure-api"],
+        &["--api-bind-address=:0", &secrets],
+        &[],
+    ];
+    for arguments in admitted {
+        let ended = start(arguments);
+        assert!(ended.reported.iter().any(|line| line.contains("/nowhere/kubeconfig")), "{arguments:?}: {ended:#?}");
+        let warns = ended.log.iter().any(|line| line.contains("no token is configured"));
+        assert_eq!(warns, arguments.is_empty() || arguments.contains(&"--insecure-api"), "{ended:#?}");
+    }
+}
+
 fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| (path.file_name().unwrap().into(), fs::read_to_string(path).unwrap())).collect()

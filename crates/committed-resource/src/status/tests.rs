@@ -104,7 +104,7 @@ fn numbers_that_are_not_known_yet_are_fetched_after_the_retry_interval() {
     let report = reported(&after, &decided);
     assert_eq!(condition_of(&report).2, "insufficient capacity: 0/1 reservation slots could be placed");
     assert_eq!(report.requeue_after, Some(DELAYS.retry));
-    after.shortage = Some(Shortage { hosts: 24, ..Shortage::default() });
+    after.shortage = Some(berth_scheduler::Shortage { hosts: 24, ..berth_scheduler::Shortage::default() });
     assert!(reported(&after, &decided).requeue_after > Some(DELAYS.retry), "they are known");
 }
 

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_http::Access;
 use berth_placement::ledger::Operated as _;
 use berth_placement::ledger::postgres::PostgresLedger;
 use berth_placement::serve::{Settings, serve};
@@ -43,6 +44,7 @@ async fn the_first_request_waits_for_the_ledger() {
         trusted_peers: BTreeSet::new(),
         database: url.parse().unwrap(),
         authentication: None,
+        access: Access::Open,
         policies: Policies::defaults(true),
         cors: None,
         generation: GenerationOptions::default(),

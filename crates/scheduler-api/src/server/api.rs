@@ -1,8 +1,7 @@
 //! Handles the requests of one process.
 
-use berth_telemetry::config::Token;
-
 use super::admission_limiter::AdmissionLimiter;
+use super::showing::TokensInForce;
 use super::{ApiLimits, Forwarder, TimeAndRandom};
 use crate::Backend;
 use crate::metrics::ApiMetrics;
@@ -15,7 +14,7 @@ pub struct Api<B> {
     pub(super) limits: ApiLimits,
     pub(super) admission_limiter: AdmissionLimiter,
     pub(super) metrics: ApiMetrics,
-    pub(super) token: Option<Token>,
+    pub(super) tokens: Option<TokensInForce>,
 }
 
 impl<B: Backend> Api<B> {
@@ -34,14 +33,14 @@ impl<B: Backend> Api<B> {
             limits,
             admission_limiter: limiter,
             metrics,
-            token: None,
+            tokens: None,
         }
     }
 
-    /// The same endpoint for those only who show this token, if there is one.
+    /// The same endpoint for those only who show one of these tokens, if there are any.
     #[must_use]
-    pub fn with_token(self, token: Option<Token>) -> Self {
-        Self { token, ..self }
+    pub fn with_tokens(self, tokens: Option<TokensInForce>) -> Self {
+        Self { tokens, ..self }
     }
 
     /// The rest of the process, as it was given.

@@ -11,14 +11,13 @@ use axum::response::Response;
 use axum::routing::get;
 use berth_cluster::ObjectKey;
 use berth_http::{Peer, answer};
-use berth_telemetry::config::Token;
 
-use super::showing;
+use super::showing::{self, SCHEMES, TokensInForce};
 use crate::Role;
 use crate::explain::{Explainer, Subject};
 use berth_core::text::escape_line;
 
-const UNKNOWN_CLIENT: &str = "only local callers are answered, as through kubectl port-forward, and those that show the token of scheduler.token";
+const UNKNOWN_CLIENT: &str = "only local callers are answered, as through kubectl port-forward, and those that show the token of the scheduler API";
 
 /// Characters of a line.
 const SHOWN: usize = 300;
@@ -26,16 +25,16 @@ const SHOWN: usize = 300;
 /// The state of the routes.
 struct Explaining<E> {
     explainer: E,
-    token: Option<Token>,
+    tokens: Option<TokensInForce>,
 }
 
-/// The routes. Callers must be local or show the token; without a token only local ones are answered.
-pub fn explain_router<E: Explainer>(explainer: E, token: Option<Token>) -> Router {
+/// The routes. Callers must be local or show a token; without tokens only local ones are answered.
+pub fn explain_router<E: Explainer>(explainer: E, tokens: Option<TokensInForce>) -> Router {
     Router::new()
         .route("/v1/explain/commitments/{cluster}/{name}", get(explain_commitment::<E>))
         .route("/v1/explain/slots/{cluster}/{name}", get(explain_slot::<E>))
         .route("/v1/explain/hosts/{name}", get(explain_host::<E>))
-        .with_state(Arc::new(Explaining { explainer, token }))
+        .with_state(Arc::new(Explaining { explainer, tokens }))
 }
 
 type Shared<E> = State<Arc<Explaining<E>>>;
@@ -63,12 +62,12 @@ async fn explain_host<E: Explainer>(State(shared): Shared<E>, Path(name): Path<S
 
 impl<E: Explainer> Explaining<E> {
     fn answer(&self, request: &Request, subject: &Subject) -> Response {
-        let shows_the_token = self.token.as_ref().is_some_and(|token| showing::shows(token, request.headers()));
+        let shows_the_token = self.tokens.as_ref().is_some_and(|tokens| showing::shows(tokens, request.headers()));
         if shows_the_token {
             Peer::mark_authenticated_in(request.extensions());
         }
         if !is_local(request) && !shows_the_token {
-            return refuse(StatusCode::UNAUTHORIZED, UNKNOWN_CLIENT, (WWW_AUTHENTICATE, "Bearer"));
+            return refuse(StatusCode::UNAUTHORIZED, UNKNOWN_CLIENT, (WWW_AUTHENTICATE, SCHEMES));
         }
         if let Role::Follower { leader } = self.explainer.role() {
             let text = leader

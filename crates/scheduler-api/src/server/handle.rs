@@ -63,8 +63,8 @@ impl<B: Backend> Api<B> {
 
     async fn respond(&self, head: &Parts, body: Body, deadline: Instant) -> Result<Response, Refusal> {
         let headers = &head.headers;
-        showing::check(self.token.as_ref(), headers)?;
-        if self.token.is_some() {
+        showing::check(self.tokens.as_ref(), headers)?;
+        if self.tokens.is_some() {
             Peer::mark_authenticated_in(&head.extensions);
         }
         if let Some(reason) = self.backend.not_ready() {

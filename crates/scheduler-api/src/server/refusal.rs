@@ -8,8 +8,10 @@ use berth_http::answer;
 use berth_scheduler::SchedulerError;
 
 use super::NOT_DECIDED;
-use crate::wire::Malformed;
 use berth_core::text::escape_line;
+
+use super::showing::SCHEMES;
+use crate::wire::Malformed;
 
 /// Characters of a text that is sent: as many bytes as clients keep of it.
 const LONGEST: usize = 1000;
@@ -121,7 +123,7 @@ impl Refusal {
             headers.insert(ALLOW, HeaderValue::from_static("POST"));
         }
         if *self == Self::UnknownClient {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(SCHEMES));
         }
         response
     }

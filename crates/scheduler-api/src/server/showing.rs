@@ -1,24 +1,46 @@
-//! Authenticates clients if a token is configured.
+//! Authenticates clients if tokens are configured.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use berth_telemetry::config::Token;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use berth_telemetry::config::Tokens;
+use tokio::sync::watch;
 
 use super::refusal::Refusal;
 
-const SCHEME: &[u8] = b"Bearer ";
+/// The tokens that callers must show. They change while the process runs.
+pub type TokensInForce = watch::Receiver<Tokens>;
 
-pub(super) fn check(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
-    let Some(token) = token else { return Ok(()) };
-    if shows(token, headers) { Ok(()) } else { Err(Refusal::UnknownClient) }
+/// The schemes by which a token can be shown, for `WWW-Authenticate`.
+pub(super) const SCHEMES: &str = "Bearer, Basic realm=\"berth\"";
+
+pub(super) fn check(tokens: Option<&TokensInForce>, headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(tokens) = tokens else { return Ok(()) };
+    if shows(tokens, headers) { Ok(()) } else { Err(Refusal::UnknownClient) }
 }
 
-pub(super) fn shows(token: &Token, headers: &HeaderMap) -> bool {
-    shown(headers).is_some_and(|shown| token.is(shown))
+pub(super) fn shows(tokens: &TokensInForce, headers: &HeaderMap) -> bool {
+    let Some((scheme, shown)) = credentials(headers) else { return false };
+    if scheme.eq_ignore_ascii_case(b"Bearer") {
+        tokens.borrow().have(shown)
+    } else if scheme.eq_ignore_ascii_case(b"Basic") {
+        password(shown).is_some_and(|password| tokens.borrow().have(&password))
+    } else {
+        false
+    }
 }
 
-/// The credentials after the scheme, which may be written in any case (RFC 9110 section 11.1).
-fn shown(headers: &HeaderMap) -> Option<&[u8]> {
-    let (scheme, shown) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked(SCHEME.len())?;
-    scheme.eq_ignore_ascii_case(SCHEME).then_some(shown)
+/// The scheme, which may be written in any case (RFC 9110 section 11.1), and what follows it.
+fn credentials(headers: &HeaderMap) -> Option<(&[u8], &[u8])> {
+    let text = headers.get(AUTHORIZATION)?.as_bytes();
+    let (scheme, shown) = text.split_at(text.iter().position(|byte| *byte == b' ')?);
+    Some((scheme, &shown[1..]))
+}
+
+/// The password of HTTP Basic, with any user name. Nova's client can send no header, only what its URL holds.
+fn password(encoded: &[u8]) -> Option<Vec<u8>> {
+    let mut decoded = BASE64_STANDARD.decode(encoded).ok()?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    Some(decoded.split_off(colon + 1))
 }

@@ -15,6 +15,7 @@ use berth_telemetry::metrics::Metrics;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 pub fn token() -> Token {
     let values = json!({"scheduler": {"token": "c0ntract"}});
@@ -43,7 +44,8 @@ impl Server {
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
         let forward = Forward::new("follower").unwrap();
         let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
-        let api = Api::new(process, forward, surroundings, ApiLimits::default(), counted).with_token(Some(token()));
+        let api = Api::new(process, forward, surroundings, ApiLimits::default(), counted);
+        let api = api.with_tokens(Some(watch::channel(token().into()).1));
         tokio::spawn(async move { axum::serve(listener, router(Arc::new(api))).await.unwrap() });
         Self { scheduler, address, has_decided }
     }

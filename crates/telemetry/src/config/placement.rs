@@ -18,6 +18,8 @@ settings! {
         database: String = database("database", "berth-placement.db"),
         /// How callers of the Placement API prove who they are.
         auth: AuthMode = choice_or("auth", &AuthMode::CHOICES, 2),
+        /// Serve without authentication (`off`, `noauth2`) at addresses other than loopback too.
+        insecure_api: bool = flag("insecureApi", false),
         /// File with rules of oslo.policy.
         policy_file: Option<PathBuf> = file("policyFile", "none"),
         /// Whether the newer default policies of Placement hold; without them the role admin may do everything.

@@ -1,10 +1,12 @@
 //! The built-in scheduler: two keys of the top level that it shares with the reference, and the object `scheduler`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::section::{Section, Zero, seconds};
 use super::settings::settings;
-use super::token::Token;
+use super::token::{Token, Tokens};
+use crate::error::TelemetryError;
 
 const MIB_32: u32 = 32 * 1024 * 1024;
 
@@ -34,7 +36,7 @@ const PIPELINES: [(&str, Pipelines); 3] =
 
 settings! {
     /// Settings of the scheduler.
-    pub struct Scheduler = read_object(s, nova_limit: bool, shuffle: usize) {
+    pub struct Scheduler = read_object(s, nova_limit: bool, shuffle: usize) check {
         /// `novaLimitHostsToRequest`: whether answers hold only hosts of the request.
         nova_limit_hosts_to_request: bool = (nova_limit),
         /// `evacuationShuffleK`: how many hosts at the head of an evacuation's answer are shuffled.
@@ -54,10 +56,31 @@ settings! {
         stale_after: Duration = duration("staleAfter", seconds(300), Zero::Off),
         /// Bearer token that callers of the scheduler API have to show. Belongs into the secrets file.
         token: Option<Token> = token("token", "all clients may ask"),
+        /// File with the bearer tokens that callers may show, one or two, each on a line; read again when it changes. Instead of `token`.
+        token_file: Option<PathBuf> = file("tokenFile", "none"),
     }
 }
 
 impl Scheduler {
+    /// Whether callers of the scheduler API must show a token.
+    pub fn wants_token(&self) -> bool {
+        self.token.is_some() || self.token_file.is_some()
+    }
+
+    /// The tokens that callers must show, from the configuration or from the file; `None` if they need none.
+    pub fn read_tokens(&self) -> Result<Option<Tokens>, TelemetryError> {
+        match &self.token_file {
+            Some(path) => Tokens::read_file(path).map(Some),
+            None => Ok(self.token.clone().map(Tokens::from)),
+        }
+    }
+
+    fn check(&self, s: &mut Section<'_>) {
+        if self.token.is_some() && self.token_file.is_some() {
+            s.error("tokenFile", "is set as well as token; remove token and write it into the file".to_owned());
+        }
+    }
+
     pub(super) fn read(root: &mut Section<'_>) -> Self {
         const LIMIT: &str = "Leave hosts out of an answer that Nova did not ask about: Nova fails on a host that was not in its request.";
         const SHUFFLE: &str = "Shuffle this many hosts at the head of the answer to an evacuation; 0 = none.";

@@ -1,8 +1,17 @@
-//! A shared secret of the configuration: never shown, and compared in constant time.
+//! Shared secrets of the configuration: never shown, and compared in constant time.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
+
+use crate::error::TelemetryError;
+
+/// Bytes that are read of a token file: far more than two tokens take.
+const LONGEST_FILE: u64 = 16 * 1024;
 
 /// A bearer token.
 #[derive(Clone, Debug)]
@@ -12,8 +21,12 @@ impl Token {
     /// What a value of the configuration means; an empty text means no token. Errors do not show the value.
     pub(super) fn read(value: &Value) -> Result<Option<Self>, String> {
         let text = value.as_str().ok_or("is not a text; write one in quotes")?;
+        if text.is_empty() { Ok(None) } else { Self::from_text(text).map(Some) }
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
         if text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            Ok((!text.is_empty()).then(|| Self(text.into())))
+            Ok(Self(text.into()))
         } else {
             Err("holds more than visible ASCII characters, which cannot be sent; choose another token".to_owned())
         }
@@ -27,6 +40,57 @@ impl Token {
     /// Whether a client has sent this token. The time this takes reveals nothing but its length.
     pub fn is(&self, shown: &[u8]) -> bool {
         self.reveal().as_bytes().ct_eq(shown).into()
+    }
+}
+
+/// The tokens that callers can show: one, or two during a rotation, so that clients can change to the new one while
+/// others still show the former.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    first: Token,
+    second: Option<Token>,
+}
+
+impl Tokens {
+    /// Reads the content of a token file: one token on each line, one or two of them. Errors do not show it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tokens = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Token::from_text);
+        let first = tokens.next().ok_or("has no token; write one on a line of its own")??;
+        let second = tokens.next().transpose()?;
+        match tokens.next() {
+            None => Ok(Self { first, second }),
+            Some(_) => Err("has more than two tokens; remove those that no client shows any more".to_owned()),
+        }
+    }
+
+    /// Reads a token file. Errors do not show its content.
+    pub fn read_file(path: &Path) -> Result<Self, TelemetryError> {
+        let wrong = |why: String| TelemetryError::TokenFile { path: path.to_owned(), why };
+        let mut text = String::new();
+        let opened = File::open(path).and_then(|file| file.take(LONGEST_FILE).read_to_string(&mut text));
+        match opened {
+            Ok(_) => Self::parse(&text).map_err(wrong),
+            Err(error) => {
+                Err(wrong(format!("cannot be read ({}); check its path, its mode and its owner", error.kind())))
+            }
+        }
+    }
+
+    /// The one that stays after a rotation has begun: the first of the file.
+    pub fn first(&self) -> &Token {
+        &self.first
+    }
+
+    /// Whether a client has sent one of the tokens. Both are compared, so the time does not tell which.
+    pub fn have(&self, shown: &[u8]) -> bool {
+        let second = self.second.as_ref().is_some_and(|token| token.is(shown));
+        self.first.is(shown) | second
+    }
+}
+
+impl From<Token> for Tokens {
+    fn from(token: Token) -> Self {
+        Self { first: token, second: None }
     }
 }
 
@@ -59,6 +123,32 @@ mod tests {
     #[test]
     fn it_is_never_shown() {
         assert_eq!(format!("{:?}", Some(token("s3cret"))), "Some(Token(SecretBox<str>([REDACTED])))");
+    }
+
+    #[test]
+    fn a_file_has_one_token_or_two_during_a_rotation() {
+        let one = Tokens::parse("s3cret\n").unwrap();
+        assert!(one.have(b"s3cret") && !one.have(b"") && !one.have(b"s3cret\n") && !one.have(b"n3w"));
+        assert_eq!(one, token("s3cret").into());
+        let both = Tokens::parse("\n  s3cret \r\nn3w\n\n").unwrap();
+        assert!(both.have(b"s3cret") && both.have(b"n3w") && !both.have(b"s3cretn3w") && !both.have(b""));
+        assert!(both.first().is(b"s3cret") && !format!("{both:?}").contains("n3w"));
+    }
+
+    #[test]
+    fn a_file_without_usable_tokens_is_refused_and_not_shown() {
+        for (text, expected) in [
+            ("", "has no token"),
+            (" \n\n", "has no token"),
+            ("a1\nb2\nc3\n", "has more than two tokens"),
+            ("two words\n", "cannot be sent"),
+            ("s3cret\ngeh\u{e9}im\n", "cannot be sent"),
+        ] {
+            let wrong = Tokens::parse(text).unwrap_err();
+            assert!(wrong.contains(expected) && !wrong.contains("s3cret"), "{wrong}");
+        }
+        let missing = Tokens::read_file(Path::new("/nowhere/tokens")).unwrap_err().to_string();
+        assert!(missing.starts_with("the token file /nowhere/tokens cannot be read"), "{missing}");
     }
 
     #[test]

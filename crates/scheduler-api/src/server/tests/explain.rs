@@ -9,8 +9,9 @@ use axum::http::Request;
 use axum::http::header::AUTHORIZATION;
 use berth_cluster::ObjectKey;
 use berth_http::answer;
-use berth_telemetry::config::decode;
+use berth_telemetry::config::Tokens;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use super::setting::Seen;
@@ -38,9 +39,8 @@ impl Explainer for Knows {
 }
 
 fn served(role: Role, token: &str) -> Router {
-    let values = json!({"scheduler": {"token": token}});
-    let token = decode(values.as_object().unwrap(), true).unwrap().configuration.scheduler.token;
-    answer::refusals(explain_router(Knows(role), token))
+    let tokens = Tokens::parse(token).ok().map(|tokens| watch::channel(tokens).1);
+    answer::refusals(explain_router(Knows(role), tokens))
 }
 
 async fn send(router: &Router, peer: &str, request: Request<Body>) -> Seen {
@@ -62,9 +62,9 @@ async fn shows(router: &Router, peer: &str, shown: &str) -> Seen {
 
 fn refused(seen: &Seen) {
     let text = "only local callers are answered, as through kubectl port-forward, and those that show the token of \
-                scheduler.token\n";
+                the scheduler API\n";
     seen.is(401, text);
-    assert_eq!(seen.header("www-authenticate"), "Bearer");
+    assert_eq!(seen.header("www-authenticate"), "Bearer, Basic realm=\"berth\"");
 }
 
 #[tokio::test]

@@ -12,7 +12,6 @@ use berth_core::testing::host;
 use berth_core::{Bytes as Memory, Cores, Resources};
 use berth_scheduler::{AnswerSettings, BuiltIn, Param, PipelineSpec, Settings, StepSpec, TieBreak};
 use berth_telemetry::clock::SystemClock;
-use berth_telemetry::config::Token;
 use berth_telemetry::metrics::Metrics;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -21,7 +20,7 @@ use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use crate::metrics::ApiMetrics;
-use crate::server::{Api, ApiLimits, Forwarder, PATH, TimeAndRandom, Unanswered, router};
+use crate::server::{Api, ApiLimits, Forwarder, PATH, TimeAndRandom, TokensInForce, Unanswered, router};
 use crate::{Backend, GuestLookup, Outcome, Role};
 
 /// The rest of the process.
@@ -216,10 +215,10 @@ impl Seen {
 }
 
 impl Setting {
-    /// Like this setting, with a required token.
-    pub(super) fn protected_by(self, token: Token) -> Self {
+    /// Like this setting, with required tokens.
+    pub(super) fn protected_by(self, tokens: TokensInForce) -> Self {
         let Ok(api) = Arc::try_unwrap(self.api) else { panic!("shared") };
-        Self { api: Arc::new(api.with_token(Some(token))), ..self }
+        Self { api: Arc::new(api.with_tokens(Some(tokens))), ..self }
     }
 
     pub(super) async fn post(&self, body: impl ToString) -> Seen {

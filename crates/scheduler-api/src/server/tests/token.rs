@@ -3,16 +3,16 @@
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::AUTHORIZATION;
-use berth_telemetry::config::decode;
-use serde_json::json;
+use berth_telemetry::config::Tokens;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 use super::setting::{Seen, Setting, body, setting};
-use crate::server::PATH;
+use crate::server::{PATH, router};
 
 fn protected() -> Setting {
-    let values = json!({"scheduler": {"token": "s3cret"}});
-    let token = decode(values.as_object().unwrap(), true).unwrap().configuration.scheduler.token;
-    setting().protected_by(token.unwrap())
+    setting().protected_by(watch::channel(Tokens::parse("s3cret").unwrap()).1)
 }
 
 async fn shows(setting: &Setting, shown: &str, body: impl ToString) -> Seen {
@@ -22,7 +22,7 @@ async fn shows(setting: &Setting, shown: &str, body: impl ToString) -> Seen {
 
 fn refused(seen: &Seen) {
     seen.is(401, "missing or wrong bearer token\n");
-    assert_eq!(seen.header("www-authenticate"), "Bearer");
+    assert_eq!(seen.header("www-authenticate"), "Bearer, Basic realm=\"berth\"");
     assert_eq!(seen.header("content-type"), "text/plain; charset=utf-8");
 }
 
@@ -68,4 +68,58 @@ async fn unknown_clients_are_not_forwarded() {
     assert!(setting.forwarded.lock().is_empty());
     assert_eq!(shows(&setting, "Bearer s3cret", body("listed")).await.status, 200);
     assert_eq!(setting.forwarded.lock().len(), 1);
+}
+
+/// The bytes that `requests.post("http://berth:s3cret@HOST/...", json=...)` of Python sends: that is all Nova's client does.
+fn as_nova_sends(credentials: &str, host: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {PATH} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: python-requests/2.34.2\r\nAccept-Encoding: gzip, deflate\r\n\
+         Accept: */*\r\nConnection: close\r\nContent-Length: {length}\r\nContent-Type: application/json\r\n\
+         Authorization: {credentials}\r\n\r\n{body}"
+    )
+}
+
+#[tokio::test]
+async fn the_token_is_accepted_in_the_url_that_nova_is_given() {
+    let setting = protected();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let routes = router(setting.api.clone());
+    tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+    // `berth:s3cret`, and `berth:wrong!`.
+    for (credentials, status) in [("Basic YmVydGg6czNjcmV0", "200"), ("Basic YmVydGg6d3Jvbmch", "401")] {
+        let request = as_nova_sends(credentials, &address.to_string(), &body("listed").to_string());
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{answer}");
+        assert_eq!(answer.ends_with("{\"hosts\":[\"a\",\"b\",\"c\"]}\n"), status == "200", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_token_is_a_password() {
+    let setting = protected();
+    // `s3cret`, `s3cret:`, `:`, `berth:s3cre`, `berth:s3cret:`, and what is no base64.
+    for wrong in ["czNjcmV0", "czNjcmV0Og==", "Og==", "YmVydGg6czNjcmU=", "YmVydGg6czNjcmV0Og==", "berth:s3cret", ""] {
+        refused(&shows(&setting, &format!("Basic {wrong}"), body("listed")).await);
+    }
+    // `:s3cret` and `anyone:s3cret`: the user name does not matter.
+    for right in ["Basic OnMzY3JldA==", "basic YW55b25lOnMzY3JldA=="] {
+        assert_eq!(shows(&setting, right, body("listed")).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn both_tokens_open_during_a_rotation() {
+    let (sender, tokens) = watch::channel(Tokens::parse("old").unwrap());
+    let setting = setting().protected_by(tokens);
+    let opens = async |token: &str| shows(&setting, &format!("Bearer {token}"), body("listed")).await.status == 200;
+    assert!(opens("old").await && !opens("new").await);
+    sender.send_replace(Tokens::parse("old\nnew").unwrap());
+    assert!(opens("old").await && opens("new").await);
+    sender.send_replace(Tokens::parse("new").unwrap());
+    assert!(!opens("old").await && opens("new").await);
 }
