@@ -1,4 +1,4 @@
-//! Shutdown: SIGTERM and SIGINT cancel one token; a second signal ends the process at once.
+//! Shutdown: SIGTERM and SIGINT cancel one token; a second signal ends the process at once. SIGHUP ends nothing.
 
 use futures::{Stream, StreamExt as _};
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +18,7 @@ pub fn on_signals() -> Result<CancellationToken, TelemetryError> {
             .map_err(|source| TelemetryError::Signals { source })
             .map(|mut signals| futures::stream::poll_fn(move |cx| signals.poll_recv(cx)).map(move |()| name).fuse())
     };
+    tokio::spawn(survive(listen(SignalKind::hangup(), "SIGHUP")?));
     let signals = futures::stream::select(
         listen(SignalKind::terminate(), "SIGTERM")?,
         listen(SignalKind::interrupt(), "SIGINT")?,
@@ -25,6 +26,14 @@ pub fn on_signals() -> Result<CancellationToken, TelemetryError> {
     let token = CancellationToken::new();
     tokio::spawn(watch(signals, token.clone(), || std::process::exit(IMPATIENT)));
     Ok(token)
+}
+
+/// Operators send SIGHUP after they have replaced a file, and by default it would end the process. Files with secrets are read again
+/// every few seconds in any case.
+async fn survive(mut signals: impl Stream<Item = &'static str> + Unpin) {
+    while let Some(name) = signals.next().await {
+        tracing::info!(signal = name, "files with secrets are read again by themselves; other settings need a restart");
+    }
 }
 
 /// The first signal cancels, the second gives up waiting.
@@ -63,11 +72,18 @@ mod tests {
         assert_eq!(after(&["SIGTERM", "SIGINT"]).await, (true, true));
     }
 
-    #[tokio::test]
-    async fn a_real_sigterm_cancels_the_token() {
-        let token = on_signals().unwrap();
+    async fn signal_myself(name: &str) {
         let me = std::process::id().to_string();
-        assert!(tokio::process::Command::new("kill").args(["-s", "TERM", &me]).status().await.unwrap().success());
+        assert!(tokio::process::Command::new("kill").args(["-s", name, &me]).status().await.unwrap().success());
+    }
+
+    #[tokio::test]
+    async fn a_real_sigterm_cancels_the_token_and_a_sighup_before_ends_nothing() {
+        let token = on_signals().unwrap();
+        signal_myself("HUP").await;
+        tokio::task::yield_now().await;
+        assert!(!token.is_cancelled());
+        signal_myself("TERM").await;
         token.cancelled().await;
     }
 }
