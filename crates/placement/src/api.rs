@@ -138,6 +138,17 @@ impl Api {
         self.acquire(&self.shares, shares(bytes), until, "too many large bodies at once").await
     }
 
+    /// What a share for bodies lacks, to hold so many bytes.
+    pub(crate) async fn more(
+        &self,
+        share: &OwnedSemaphorePermit,
+        bytes: usize,
+        until: Instant,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
+        let lacks = shares(bytes).saturating_sub(u32::try_from(share.num_permits()).unwrap_or(u32::MAX));
+        self.acquire(&self.shares, lacks, until, "too many large bodies at once").await
+    }
+
     /// A share of the memory for answers that are not read yet.
     pub(crate) async fn unread(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, ApiError> {
         self.acquire(&self.unread, shares(bytes), until, "too many unread answers at once").await

@@ -21,16 +21,16 @@ pub struct Content {
     _share: OwnedSemaphorePermit,
 }
 
+/// Reads a body. Its share grows as its bytes arrive, so that slow clients do not hold memory that they do not use; a large
+/// one goes on only when there is memory for all of it.
 pub async fn read(api: &Api, headers: &HeaderMap, body: Body, until: Instant) -> Result<Content, ApiError> {
     let most = api.bounds.body;
     let length = declared(headers).unwrap_or(most);
     if length > most {
         return Err(refuse_large_body(most));
     }
-    let share = api.share(length, until).await?;
-    let bytes = timeout_at(until, collect(body, length, most)).await;
-    let bytes = bytes.unwrap_or_else(|_| Err(ApiError::invalid("the body of the request took too long")))?;
-    Ok(Content { bytes, _share: share })
+    let content = timeout_at(until, collect(api, body, length, until)).await;
+    content.unwrap_or_else(|_| Err(ApiError::invalid("the body of the request took too long")))
 }
 
 /// Whether the connection can have another request, given the body if it was not read. A short body is read now:
@@ -45,24 +45,45 @@ pub async fn is_over(api: &Api, headers: &HeaderMap, unread: Option<Body>, statu
     }
     let is_short = declared(headers).is_some_and(|length| length <= SMALL);
     let until = Instant::now() + api.bounds.grace;
-    is_short && timeout_at(until, collect(body, 0, SMALL)).await.is_ok_and(|read| read.is_ok())
+    is_short && timeout_at(until, skip(body)).await.is_ok_and(|is_short| is_short)
 }
 
 fn declared(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-async fn collect(body: Body, length: usize, most: usize) -> Result<Vec<u8>, ApiError> {
+async fn collect(api: &Api, body: Body, length: usize, until: Instant) -> Result<Content, ApiError> {
+    let mut share = api.share(0, until).await?;
     let mut bytes = Vec::with_capacity(length.min(SMALL));
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| ApiError::invalid("the body of the request broke off"))?;
-        if bytes.len() + chunk.len() > most {
-            return Err(refuse_large_body(most));
+        let arrived = bytes.len() + chunk.len();
+        if arrived > api.bounds.body {
+            return Err(refuse_large_body(api.bounds.body));
         }
+        if bytes.len() <= SMALL && arrived > SMALL {
+            // Otherwise large bodies could wait for each other, each with a part of the memory.
+            drop(api.more(&share, length.max(arrived), until).await?);
+        }
+        let more = api.more(&share, arrived, until).await?;
+        share.merge(more);
         bytes.extend_from_slice(&chunk);
     }
-    Ok(bytes)
+    Ok(Content { bytes, _share: share })
+}
+
+/// Reads a short body to its end; whether it is short.
+async fn skip(body: Body) -> bool {
+    let (mut read, mut chunks) = (0, body.into_data_stream());
+    while let Some(chunk) = chunks.next().await {
+        let Ok(chunk) = chunk else { return false };
+        read += chunk.len();
+        if read > SMALL {
+            return false;
+        }
+    }
+    true
 }
 
 fn refuse_large_body(most: usize) -> ApiError {

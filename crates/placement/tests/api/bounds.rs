@@ -9,6 +9,7 @@ use berth_placement::ledger::RequestError;
 use berth_placement::protocol::authentication::{Authentication, Caller, Unknown};
 use berth_placement::protocol::cors::Cors;
 use berth_placement::{Api, Bounds, Policies};
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
@@ -46,6 +47,34 @@ async fn a_body_that_does_not_end_is_given_up() {
     server.send(post(Body::from_stream(never))).await.is(400, UNDEFINED, "the body of the request took too long");
     let broken = futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("gone"))]);
     server.send(post(Body::from_stream(broken))).await.is(400, UNDEFINED, "the body of the request broke off");
+}
+
+/// A request that announces a body and sends the beginning of it.
+fn unfinished(begin: usize, length: usize) -> Request<Body> {
+    let parts = futures::stream::iter([Ok::<_, std::io::Error>(vec![b' '; begin])]).chain(futures::stream::pending());
+    let mut request = post(Body::from_stream(parts));
+    request.headers_mut().insert("content-length", length.into());
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_do_not_arrive_take_no_memory_of_others() {
+    let server = bounded(Bounds { bodies: 128 * 1024, ..Bounds::default() });
+    let slow = futures::future::join_all((0..100).map(|_| server.send(unfinished(1, 2 << 20))));
+    let other = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let started = Instant::now();
+        (server.ask("POST /resource_providers", r#"{"name": "a"}"#).await.status, started.elapsed())
+    };
+    let (_, (status, took)) = tokio::join!(slow, other);
+    assert_eq!((status, took.as_secs()), (200, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_body_is_admitted_only_when_there_is_memory_for_all_of_it() {
+    let server = bounded(Bounds { bodies: 256 * 1024, ..Bounds::default() });
+    server.send(unfinished(70_000, 300_000)).await.is(503, UNDEFINED, "too many large bodies at once");
+    server.send(unfinished(70_000, 200_000)).await.is(400, UNDEFINED, "the body of the request took too long");
 }
 
 #[tokio::test(start_paused = true)]

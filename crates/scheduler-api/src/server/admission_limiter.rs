@@ -1,9 +1,10 @@
-//! Bounds the number of concurrent requests and the total size of their bodies. A request that gets no permit soon is
-//! answered with 503.
+//! Bounds the number of concurrent requests, the total size of their bodies, and how many are decoded at once. A request
+//! that gets no permit soon is answered with 503.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::ApiLimits;
@@ -13,26 +14,47 @@ use super::refusal::Refusal;
 pub(super) struct AdmissionLimiter {
     requests: Semaphore,
     bytes: Semaphore,
+    decodes: Arc<Semaphore>,
     wait: Duration,
 }
 
-/// A request that is inside, until it is dropped.
+/// A request whose body has arrived, until this is dropped.
 #[derive(Debug)]
 pub(super) struct AdmissionPermit<'g> {
+    _request: SemaphorePermit<'g>,
+}
+
+/// The share of a body in the memory for all bodies.
+#[derive(Debug)]
+pub(super) struct BodyShare<'g> {
     limiter: &'g AdmissionLimiter,
     bytes: Option<SemaphorePermit<'g>>,
-    _request: SemaphorePermit<'g>,
 }
 
 impl AdmissionLimiter {
     pub(super) fn new(limits: &ApiLimits) -> Self {
         let bytes = limits.bodies.max(limits.body).min(Semaphore::MAX_PERMITS);
-        Self { requests: Semaphore::new(limits.requests), bytes: Semaphore::new(bytes), wait: limits.wait }
+        Self {
+            requests: Semaphore::new(limits.requests),
+            bytes: Semaphore::new(bytes),
+            decodes: Arc::new(Semaphore::new(limits.decodes)),
+            wait: limits.wait,
+        }
     }
 
     pub(super) async fn enter(&self) -> Result<AdmissionPermit<'_>, Refusal> {
         let request = self.within(self.requests.acquire()).await?;
-        Ok(AdmissionPermit { limiter: self, bytes: None, _request: request })
+        Ok(AdmissionPermit { _request: request })
+    }
+
+    /// The share of a body of which nothing has arrived.
+    pub(super) fn body_share(&self) -> BodyShare<'_> {
+        BodyShare { limiter: self, bytes: None }
+    }
+
+    /// The right to decode a body, also on another thread.
+    pub(super) async fn acquire_decode(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        self.within(self.decodes.clone().acquire_owned()).await
     }
 
     async fn within<T, E>(&self, turn: impl Future<Output = Result<T, E>>) -> Result<T, Refusal> {
@@ -40,15 +62,26 @@ impl AdmissionLimiter {
     }
 }
 
-impl AdmissionPermit<'_> {
-    /// Waits for free capacity for more bytes of the body.
+impl BodyShare<'_> {
+    /// Waits for free capacity for more bytes of the body, which have arrived.
     pub(super) async fn hold(&mut self, bytes: usize) -> Result<(), Refusal> {
-        let bytes = u32::try_from(bytes).map_err(|_| Refusal::TooLarge)?;
-        let more = self.limiter.within(self.limiter.bytes.acquire_many(bytes)).await?;
+        let more = self.acquire(bytes).await?;
         match &mut self.bytes {
             Some(held) => held.merge(more),
             None => self.bytes = Some(more),
         }
         Ok(())
+    }
+
+    /// Waits until there is free capacity for so many bytes more, and takes none of it: they have not arrived.
+    pub(super) async fn wait_for(&self, bytes: usize) -> Result<(), Refusal> {
+        self.acquire(bytes).await.map(drop)
+    }
+}
+
+impl<'g> BodyShare<'g> {
+    async fn acquire(&self, bytes: usize) -> Result<SemaphorePermit<'g>, Refusal> {
+        let bytes = u32::try_from(bytes).map_err(|_| Refusal::TooLarge)?;
+        self.limiter.within(self.limiter.bytes.acquire_many(bytes)).await
     }
 }

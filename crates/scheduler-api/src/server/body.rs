@@ -7,10 +7,10 @@ use futures::StreamExt as _;
 use tokio::time::timeout;
 
 use super::ApiLimits;
-use super::admission_limiter::AdmissionPermit;
+use super::admission_limiter::BodyShare;
 use super::refusal::Refusal;
 
-/// The maximum buffer that is allocated before bytes arrive.
+/// The maximum buffer that is allocated before bytes arrive. A larger body goes on only when there is memory for all of it.
 const FIRST: usize = 1 << 20;
 
 /// The announced length of the body.
@@ -21,16 +21,16 @@ pub(super) fn declared(headers: &HeaderMap) -> Option<usize> {
 pub(super) async fn read(
     body: Body,
     declared: Option<usize>,
-    pass: &mut AdmissionPermit<'_>,
+    share: &mut BodyShare<'_>,
     limits: &ApiLimits,
 ) -> Result<Bytes, Refusal> {
-    timeout(limits.upload, collect(body, declared, pass, limits.body)).await.map_err(|_| Refusal::Slow)?
+    timeout(limits.upload, collect(body, declared, share, limits.body)).await.map_err(|_| Refusal::Slow)?
 }
 
 async fn collect(
     body: Body,
     declared: Option<usize>,
-    pass: &mut AdmissionPermit<'_>,
+    share: &mut BodyShare<'_>,
     most: usize,
 ) -> Result<Bytes, Refusal> {
     let mut parts = body.into_data_stream();
@@ -40,7 +40,12 @@ async fn collect(
         if whole.len() + part.len() > most {
             return Err(Refusal::TooLarge);
         }
-        pass.hold(part.len()).await?;
+        let is_first_beyond = whole.len() <= FIRST && whole.len() + part.len() > FIRST;
+        if is_first_beyond {
+            // Otherwise large bodies could wait for each other, each with a part of the memory.
+            share.wait_for(declared.unwrap_or(most).saturating_sub(whole.len())).await?;
+        }
+        share.hold(part.len()).await?;
         whole.extend_from_slice(&part);
     }
     Ok(whole.into())

@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use berth_http::{LogReason, Peer};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::api::Api;
@@ -74,9 +75,10 @@ impl<B: Backend> Api<B> {
         if declared.is_some_and(|bytes| bytes > self.limits.body) {
             return Err(Refusal::TooLarge);
         }
-        let mut pass = self.admission_limiter.enter().await?;
-        let body = body::read(body, declared, &mut pass, &self.limits).await?;
-        let incoming = decode(&body).await?;
+        let mut share = self.admission_limiter.body_share();
+        let body = body::read(body, declared, &mut share, &self.limits).await?;
+        let _permit = self.admission_limiter.enter().await?;
+        let incoming = decode(&body, self.admission_limiter.acquire_decode().await?).await?;
         incoming.request.pipeline_name()?;
         let latest = deadline.min(Instant::now() + FOR_A_LEADER);
         loop {
@@ -128,12 +130,18 @@ fn lacks_a_leader(result: &Result<Response, Refusal>) -> bool {
     }
 }
 
-async fn decode(body: &Bytes) -> Result<Incoming, Refusal> {
+/// Decodes a body while the permit is held.
+async fn decode(body: &Bytes, permit: OwnedSemaphorePermit) -> Result<Incoming, Refusal> {
     if body.len() < LARGE {
         return Ok(wire::decode(body)?);
     }
     let body = body.clone();
-    match tokio::task::spawn_blocking(move || wire::decode(&body)).await {
+    let decode = move || {
+        // A request that is given up is decoded to its end.
+        let _permit = permit;
+        wire::decode(&body)
+    };
+    match tokio::task::spawn_blocking(decode).await {
         Ok(decoded) => Ok(decoded?),
         // A panic is a bug, and answered like one in any handler; otherwise the runtime ends.
         Err(error) => match error.try_into_panic() {

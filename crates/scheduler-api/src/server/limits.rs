@@ -7,10 +7,12 @@ use std::time::Duration;
 pub struct ApiLimits {
     /// `scheduler.maxBodyBytes`: bytes of one body.
     pub body: usize,
-    /// Requests that hold a body or run at the same time; more wait for [`ApiLimits::wait`].
+    /// Requests whose body has arrived, at the same time; more wait for [`ApiLimits::wait`].
     pub requests: usize,
     /// Bytes of all bodies at the same time, at least those of one.
     pub bodies: usize,
+    /// Bodies that are decoded at the same time: what they become may need many times their memory.
+    pub decodes: usize,
     /// Time that a request waits for its turn, or for free capacity for its body.
     pub wait: Duration,
     /// Time that a body may take to arrive.
@@ -26,6 +28,7 @@ impl Default for ApiLimits {
             body,
             requests: 256,
             bodies: 2 * body,
+            decodes: 4,
             wait: Duration::from_secs(2),
             upload: Duration::from_secs(10),
             answer: Duration::from_secs(25),

@@ -12,10 +12,26 @@ use berth_core::text::escape_line;
 /// Characters of a wrong text that are shown.
 const SHOWN: usize = 60;
 
+/// A bound of entries, with the text that follows the word "expected".
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    pub(super) entries: usize,
+    pub(super) text: &'static str,
+}
+
+impl Most {
+    /// For hosts: ten times as many as the largest region in the benchmarks has.
+    pub(super) const HOSTS: Self = Self { entries: 100_000, text: "at most 100000 entries" };
+}
+
 /// A value that is read from JSON. A value of a type that it does not accept is refused with [`Fill::EXPECTED`].
 pub(super) trait Fill {
     /// The expected type, to follow the word "expected".
     const EXPECTED: &'static str;
+
+    /// The bound of values of this type in one list or map. Without one a body of the permitted size could use many times its
+    /// own memory.
+    const MOST: Most = Most { entries: 1000, text: "at most 1000 entries" };
 
     /// `null`: the value is as if the member were not there.
     fn absent(&mut self) {}
@@ -182,9 +198,10 @@ pub(super) fn skip_object<'de, A: MapAccess<'de>>(mut object: A) -> Result<(), A
 
 /// Lets a structure be read from an object: `member name => field`. Other members are passed over unread.
 macro_rules! members {
-    ($type:ty { $($name:literal => $field:ident),+ $(,)? }) => {
+    ($type:ty { $($name:literal => $field:ident),+ $(,)? } $(, $most:expr)?) => {
         impl $crate::wire::fill::Fill for $type {
             const EXPECTED: &'static str = "an object";
+            $(const MOST: $crate::wire::fill::Most = $most;)?
 
             fn object<'de, A: serde::de::MapAccess<'de>>(
                 &mut self,

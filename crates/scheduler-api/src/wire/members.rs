@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use berth_core::HostName;
 use serde_json::Value;
 
-use super::fill::{Fill, members};
+use super::fill::{Fill, Most, members};
 use super::values::{Maybe, Wrapped};
 
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ pub(super) struct Listed {
     pub(super) host: Option<HostName>,
 }
 
-members!(Listed { "host" => host });
+members!(Listed { "host" => host }, Most::HOSTS);
 
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the switches of the API")]
@@ -153,6 +153,7 @@ pub(super) struct Weight {
 
 impl Fill for Weight {
     const EXPECTED: &'static str = f64::EXPECTED;
+    const MOST: Most = Most::HOSTS;
 
     fn whole(&mut self, number: i128) -> bool {
         self.value.whole(number)

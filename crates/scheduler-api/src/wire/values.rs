@@ -11,10 +11,6 @@ use serde_json::{Map, Number, Value};
 use super::fill::{Among, Fill, Reading, Trail, skip_list, skip_object};
 use berth_core::text::escape_line;
 
-/// The bound of entries of one list or map. Ten times the hosts of the largest region in the benchmarks; without a
-/// bound a body of the permitted size could use many times its own memory.
-const MOST_ENTRIES: usize = 100_000;
-const TOO_MANY: &str = "at most 100000 entries";
 /// Characters of the key of a map that are shown.
 const SHOWN_KEY: usize = 60;
 
@@ -101,8 +97,8 @@ impl<T: Fill + Default> Fill for Vec<T> {
             if trail.step(read, || format!("[{}]", self.len()))?.is_none() {
                 return Ok(());
             }
-            if self.len() == MOST_ENTRIES {
-                return Err(trail.refuse(TOO_MANY, "more"));
+            if self.len() == T::MOST.entries {
+                return Err(trail.refuse(T::MOST.text, "more"));
             }
             self.push(element);
         }
@@ -138,8 +134,8 @@ fn fill_map<'de, V: Fill + Default, A: MapAccess<'de>>(
         let mut value = V::default();
         let read = object.next_value_seed(Reading(&mut value, trail));
         trail.step(read, || escape_line(&key, SHOWN_KEY))?;
-        if map.put(key, value) > MOST_ENTRIES {
-            return Err(trail.refuse(TOO_MANY, "more"));
+        if map.put(key, value) > V::MOST.entries {
+            return Err(trail.refuse(V::MOST.text, "more"));
         }
     }
     Ok(())

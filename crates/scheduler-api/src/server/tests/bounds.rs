@@ -64,18 +64,43 @@ async fn a_body_that_does_not_arrive_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn too_many_requests_at_the_same_time_wait_and_are_sent_away() {
+    for limits in [ApiLimits { requests: 0, ..ApiLimits::default() }, ApiLimits { decodes: 0, ..ApiLimits::default() }]
+    {
+        let (setting, started) = (small(limits), Instant::now());
+        let refused = setting.post(body("listed")).await;
+        refused.is(503, "too many requests at the same time; try again\n");
+        assert_eq!((refused.header("retry-after"), started.elapsed().as_secs()), ("1", 2));
+        assert!(setting.counts("cortex_scheduler_api_request_duration_seconds_count{error=\"overloaded\""));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_whose_bodies_do_not_arrive_take_no_place_of_others() {
     let setting = small(ApiLimits { requests: 1, ..ApiLimits::default() });
-    let second = async {
+    let other = async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let started = Instant::now();
-        (setting.post(body("listed")).await, started.elapsed())
+        (setting.post(body("listed")).await.status, started.elapsed())
     };
-    let (first, (second, waited)) = tokio::join!(setting.send(endless("{")), second);
-    assert_eq!((first.status, waited.as_secs()), (408, 2));
-    second.is(503, "too many requests at the same time; try again\n");
-    assert_eq!(second.header("retry-after"), "1");
-    assert!(setting.counts("cortex_scheduler_api_request_duration_seconds_count{error=\"overloaded\""));
-    assert_eq!(setting.post(body("listed")).await.status, 200);
+    let slow = futures::future::join_all((0..50).map(|_| setting.send(endless("{"))));
+    let (slow, (status, took)) = tokio::join!(slow, other);
+    assert!(slow.iter().all(|seen| seen.status == 408));
+    assert_eq!((status, took.as_secs()), (200, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_body_is_admitted_only_when_there_is_memory_for_all_of_it() {
+    let setting = small(ApiLimits { bodies: 3 << 20, ..ApiLimits::default().with_body(3 << 20) });
+    let begin: &'static str = " ".repeat(1 << 20).leak();
+    let second = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let part = Bytes::from(vec![b' '; 3 << 19]);
+        let declared =
+            |length: usize| Request::post(PATH).header("content-length", length).body(Body::from(part.clone()));
+        (setting.send(declared(3 << 19).unwrap()).await.status, setting.send(declared(3 << 20).unwrap()).await.status)
+    };
+    let (_, statuses) = tokio::join!(setting.send(endless(begin)), second);
+    assert_eq!(statuses, (400, 503), "1.5 MiB of the free 2 MiB, and 3 MiB");
 }
 
 #[tokio::test(start_paused = true)]

@@ -117,6 +117,12 @@ fn texts_are_one_line_and_short_whatever_the_caller_sent() {
 fn lists_and_maps_are_bounded() {
     let hosts = format!(r#"{{"hosts":[{}{{}}]}}"#, "{},".repeat(100_000));
     assert_eq!(refused(&hosts).to_string(), format!("{BEGINNING}hosts: expected at most 100000 entries, found more"));
+    let ignored = |count: usize| {
+        format!(r#"{{"spec":{{"nova_object.data":{{"ignore_hosts":[{}"a"]}}}}}}"#, "\"a\",".repeat(count - 1))
+    };
+    let text = "spec.ignore_hosts: expected at most 1000 entries, found more";
+    assert_eq!(refused(&ignored(1001)).to_string(), format!("{BEGINNING}{text}"));
+    assert!(crate::wire::decode(ignored(1000).as_bytes()).is_ok());
     let weights: Vec<String> = (0..=100_000).map(|number| format!("\"{number}\":0")).collect();
     let weights = format!(r#"{{"weights":{{{}}}}}"#, weights.join(","));
     assert!(refused(&weights).to_string().starts_with("failed to decode request body: weights: expected at most"));
