@@ -144,8 +144,7 @@ impl HttpBody for RatedBody {
 
 #[cfg(test)]
 mod tests {
-    use futures::StreamExt as _;
-    use futures::stream;
+    use futures::{StreamExt as _, stream};
 
     use super::*;
 
