@@ -61,7 +61,9 @@ impl<B: Backend> Api<B> {
     }
 
     async fn respond(&self, headers: &HeaderMap, body: Body, deadline: Instant) -> Result<Response, Refusal> {
-        showing::check(self.tokens.as_ref(), headers)?;
+        if self.tokens.as_ref().is_some_and(|tokens| !showing::shows(tokens, headers)) {
+            return Err(Refusal::UnknownClient);
+        }
         if let Some(reason) = self.backend.not_ready() {
             return Err(Refusal::NotReady(reason));
         }
