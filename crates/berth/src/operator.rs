@@ -21,7 +21,7 @@ use berth_cluster::{
 use berth_core::ClusterName;
 use berth_http::metrics::router as metrics_router;
 use berth_http::{Address, Component, Limits, Readiness, Server, health, open_files};
-use berth_scheduler::{AnswerSettings, Settings, TieBreak};
+use berth_scheduler::{AnswerSettings, ClaimLimits, Settings, TieBreak};
 use berth_telemetry::clock::{Clock, ComparedClock};
 use berth_telemetry::config::{self, Configuration, Files};
 use berth_telemetry::ids::FreshIds;
@@ -125,6 +125,7 @@ fn scheduler_settings(configuration: &Configuration) -> Settings {
         shuffle_first: keys.evacuation_shuffle_k,
         slot_ttl: keys.assume_ttl_reservation,
         instance_ttl: keys.assume_ttl_instance,
+        claim_limits: Some(ClaimLimits { per_project: keys.claims_per_project }),
     };
     Settings { tie_break, answers, ..Settings::default() }
 }

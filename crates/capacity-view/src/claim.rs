@@ -50,6 +50,7 @@ impl HeldClaim {
 pub(crate) struct Claims {
     held: BTreeMap<VmId, HeldClaim>,
     on_host: BTreeMap<HostName, BTreeSet<VmId>>,
+    of_project: BTreeMap<ProjectId, BTreeSet<VmId>>,
     by_expiry: BTreeSet<(Duration, VmId)>,
 }
 
@@ -57,19 +58,16 @@ impl Claims {
     /// Makes a claim; the former one of the instance must have been removed.
     pub(crate) fn insert(&mut self, claim: Claim, listed: BTreeSet<HostName>) {
         self.on_host.entry(claim.host.clone()).or_default().insert(claim.instance.clone());
+        self.of_project.entry(claim.project.clone()).or_default().insert(claim.instance.clone());
         self.by_expiry.insert((claim.expires, claim.instance.clone()));
         self.held.insert(claim.instance.clone(), HeldClaim { claim, listed });
     }
 
     /// Ends a claim; returns the host that it was on.
     pub(crate) fn remove(&mut self, instance: &VmId) -> Option<HostName> {
-        let Claim { instance, host, expires, .. } = self.held.remove(instance)?.claim;
-        if let Some(instances) = self.on_host.get_mut(&host) {
-            instances.remove(&instance);
-            if instances.is_empty() {
-                self.on_host.remove(&host);
-            }
-        }
+        let Claim { instance, host, project, expires, .. } = self.held.remove(instance)?.claim;
+        take_out(&mut self.on_host, &host, &instance);
+        take_out(&mut self.of_project, &project, &instance);
         self.by_expiry.remove(&(expires, instance));
         Some(host)
     }
@@ -87,6 +85,10 @@ impl Claims {
 
     pub(crate) fn on_host(&self, host: &HostName) -> impl Iterator<Item = &Claim> {
         self.on_host.get(host).into_iter().flatten().filter_map(|instance| self.get(instance.as_str()))
+    }
+
+    pub(crate) fn of_project(&self, project: &ProjectId) -> impl Iterator<Item = &Claim> {
+        self.of_project.get(project).into_iter().flatten().filter_map(|instance| self.get(instance.as_str()))
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Claim> {
@@ -116,5 +118,14 @@ impl Claims {
     pub(crate) fn expired(&self, now: Duration) -> Vec<VmId> {
         let over = self.by_expiry.iter().take_while(|(expires, _)| *expires <= now);
         over.map(|(_, instance)| instance.clone()).collect()
+    }
+}
+
+fn take_out<K: Ord>(index: &mut BTreeMap<K, BTreeSet<VmId>>, key: &K, instance: &VmId) {
+    if let Some(instances) = index.get_mut(key) {
+        instances.remove(instance);
+        if instances.is_empty() {
+            index.remove(key);
+        }
     }
 }

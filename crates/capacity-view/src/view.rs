@@ -258,6 +258,10 @@ impl View {
         self.claims.on_host(host)
     }
 
+    pub fn claims_of(&self, project: &ProjectId) -> impl Iterator<Item = &Claim> {
+        self.claims.of_project(project)
+    }
+
     pub fn all_claims(&self) -> impl ExactSizeIterator<Item = &Claim> {
         self.claims.iter()
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use berth_scheduler::{Answer, BuiltIn, Guest, Intent, Request};
+use berth_scheduler::{Answer, BuiltIn, ClaimRefusal, Guest, Intent, Request};
 use berth_telemetry::declare_metrics;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec, IntGauge};
@@ -38,6 +38,7 @@ pub struct ApiMetrics {
     in_flight: IntGauge,
     runs: RunMetrics,
     coverage: CoverageMetrics,
+    claims: ClaimRefusals,
 }
 
 impl ApiMetrics {
@@ -48,6 +49,7 @@ impl ApiMetrics {
             in_flight: metrics.gauge(&IN_FLIGHT)?.with_label_values::<&str>(&[]),
             runs: RunMetrics::register(metrics, scheduler)?,
             coverage: CoverageMetrics::register(metrics)?,
+            claims: ClaimRefusals::register_with_all(metrics)?,
         })
     }
 
@@ -65,6 +67,11 @@ impl ApiMetrics {
 
     pub(crate) fn ran(&self, pipeline: &str, answer: &Answer, took: Duration) {
         self.runs.ran(pipeline, answer, took);
+    }
+
+    /// A request got no hosts because its project has claimed enough.
+    pub(crate) fn claim_refused(&self, refused: ClaimRefusal) {
+        self.claims.refused.with_label_values(&[refused.as_str()]).inc();
     }
 
     /// A run had a result for a VM that may be a guest of commitments.
@@ -87,6 +94,25 @@ pub(crate) struct InFlightRequest(IntGauge);
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.0.dec();
+    }
+}
+
+declare_metrics! {
+    /// The counter of claims beyond the limits of a project.
+    struct ClaimRefusals {
+        refused: IntCounterVec["reason"], "berth_claims_refused_total",
+            "Requests answered without hosts because their project has claimed enough, by reason: number or share.";
+    }
+}
+
+impl ClaimRefusals {
+    /// Shows every reason from the beginning, so that the first refusal is an increase.
+    fn register_with_all(metrics: &Metrics) -> Result<Self, MetricsError> {
+        let all = Self::register(metrics)?;
+        for reason in ClaimRefusal::ALL {
+            all.refused.with_label_values(&[reason.as_str()]).inc_by(0);
+        }
+        Ok(all)
     }
 }
 

@@ -3,6 +3,7 @@
 //! frees is given out before any other caller can take it.
 
 mod answering;
+mod claim_limits;
 mod holding;
 mod host_report;
 mod inner;
@@ -31,6 +32,7 @@ use crate::{
 };
 use inner::Inner;
 
+pub use claim_limits::{ClaimLimits, ClaimRefusal};
 pub use host_report::{Held, HostReport};
 pub use promises::Promises;
 pub use settings::Settings;

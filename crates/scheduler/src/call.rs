@@ -6,7 +6,7 @@ use std::time::Duration;
 use berth_core::HostName;
 use jiff::Timestamp;
 
-use crate::{Booking, Coverage, Decision, Explanation, Guest, Request, Stopwatch};
+use crate::{Booking, ClaimLimits, ClaimRefusal, Coverage, Decision, Explanation, Guest, Request, Stopwatch};
 
 /// How answers to requests from outside are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct AnswerSettings {
     pub slot_ttl: Duration,
     /// `scheduler.assumeTTLInstance`: how long an answer about a VM counts as taken.
     pub instance_ttl: Duration,
+    /// What the claims of a project may take; `None` is everything.
+    pub claim_limits: Option<ClaimLimits>,
 }
 
 impl Default for AnswerSettings {
@@ -28,6 +30,7 @@ impl Default for AnswerSettings {
             shuffle_first: 0,
             slot_ttl: Duration::from_secs(30),
             instance_ttl: Duration::from_secs(600),
+            claim_limits: None,
         }
     }
 }
@@ -57,6 +60,8 @@ pub struct Answer {
     pub hosts: Vec<HostName>,
     /// The run before that: all hosts in their order, what removed the others, events, trace.
     pub decision: Decision,
+    /// Why there are no hosts although the run found some: the project has claimed enough.
+    pub refused: Option<ClaimRefusal>,
     /// The slot on the first host that the VM is to be written into.
     pub booking: Option<Booking>,
     /// Whether the commitments of its project cover the VM; `None` for other instances and for a run that failed.

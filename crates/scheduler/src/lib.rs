@@ -41,7 +41,7 @@ mod tracer;
 
 pub use berth_capacity_view::{Assumed, Claim, HeldClaim};
 pub use booking::{Booking, Commitments, Guest};
-pub use built_in::{BuiltIn, Held, HostReport, Promises, Settings};
+pub use built_in::{BuiltIn, ClaimLimits, ClaimRefusal, Held, HostReport, Promises, Settings};
 pub use call::{Answer, AnswerSettings, Call};
 pub use catalog::{StepDescription, filters, weighers};
 pub use coverage::Coverage;

@@ -5,6 +5,7 @@
 mod answers;
 mod bookings;
 mod capacity;
+mod claim_limits;
 mod columns;
 mod coverage;
 mod filters;

@@ -7,7 +7,9 @@ use serde_json::json;
 
 use crate::support::desk::Desk;
 use crate::support::http;
-use crate::support::nova::{ask, booked, hosts_are_known, of_another_project, only_asks, slots_with, starts, wants};
+use crate::support::nova::{
+    ask, booked, hosts_are_known, of_another_project, of_project, only_asks, slots_with, starts, wants,
+};
 use crate::support::objects::{SLOT_GIB, ZONE, host, non_rejectable, rejectable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
@@ -119,11 +121,30 @@ async fn a_repeated_request_books_once_and_keeps_once() {
 }
 
 #[tokio::test]
+async fn a_project_that_claims_more_than_half_of_a_zone_gets_no_hosts_and_nova_no_error() {
+    let world = with_hosts(&[("node1", 2), ("node2", 2)]).await;
+    let api = world.operator().api();
+    let of = |project: &str, vm: &str| of_project(wants(vm, &["node1", "node2"]), project);
+    for vm in ["vm-1", "vm-2"] {
+        assert_ne!(ask(api, &of("hostile", vm)).await, [""; 0]);
+    }
+    assert_eq!(ask(api, &of("hostile", "vm-3")).await, [""; 0]);
+    assert_ne!(ask(api, &of("honest", "vm-4")).await, [""; 0]);
+    let metrics = world.operator().metrics().await;
+    assert_eq!(http::sum(&metrics, "berth_claims_refused_total", &["reason=\"share\""]), 1);
+    let log = world.operator().log();
+    assert!(log.contains("the claims of the project would take more than half"), "{log}");
+    world.end().await;
+}
+
+#[tokio::test]
 async fn requests_at_the_same_time_never_share_capacity() {
     let world = with_hosts(&[("node1", 1), ("node2", 1)]).await;
     let api = world.operator().api();
     let vms: Vec<String> = (0..6).map(|number| format!("vm-{number}")).collect();
-    let requests: Vec<_> = vms.iter().map(|vm| wants(vm, &["node1", "node2"])).collect();
+    // Each VM is of a project of its own: the claims of one project take at most half of a zone.
+    let own_project = |vm: &str| of_project(wants(vm, &["node1", "node2"]), vm);
+    let requests: Vec<_> = vms.iter().map(|vm| own_project(vm)).collect();
     let answers = join_all(requests.iter().map(|request| ask(api, request))).await;
     let mut first: Vec<_> = vms.iter().zip(&answers).filter_map(|(vm, hosts)| Some((hosts.first()?, vm))).collect();
     first.sort();
@@ -131,7 +152,7 @@ async fn requests_at_the_same_time_never_share_capacity() {
     assert_eq!(hosts, ["node1", "node2"], "each host once, and none for the others: {answers:?}");
     // A repeated request gets the same answer.
     let (host, vm) = first[0];
-    assert_eq!(ask(api, &wants(vm, &["node1", "node2"])).await.first(), Some(host));
+    assert_eq!(ask(api, &own_project(vm)).await.first(), Some(host));
     for (host, vm) in first {
         starts(&world, vm, host).await;
     }

@@ -41,8 +41,13 @@ pub fn only_asks(mut request: Value) -> Value {
 }
 
 /// Changes the request to a project without a commitment.
-pub fn of_another_project(mut request: Value) -> Value {
-    request["spec"]["nova_object.data"]["project_id"] = json!("another-project");
+pub fn of_another_project(request: Value) -> Value {
+    of_project(request, "another-project")
+}
+
+/// Changes the request to this project.
+pub fn of_project(mut request: Value, project: &str) -> Value {
+    request["spec"]["nova_object.data"]["project_id"] = json!(project);
     request
 }
 

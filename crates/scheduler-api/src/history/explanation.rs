@@ -21,6 +21,9 @@ pub fn explanation(answer: &Answer) -> String {
     paragraphs.push(remaining(left, &answer.decision.hosts));
     paragraphs.push(match answer.hosts.first() {
         Some(host) => format!("Selected host: {host}."),
+        None if answer.refused.is_some() => {
+            answer.refused.map(|why| format!("No host is answered: {why}.")).unwrap_or_default()
+        }
         None if left > 0 => "None of the remaining hosts is among those that were asked about.".to_owned(),
         None => String::new(),
     });

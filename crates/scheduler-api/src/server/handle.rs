@@ -64,8 +64,10 @@ impl<B: Backend> Api<B> {
 
     async fn respond(&self, head: &Parts, body: Body, deadline: Instant) -> Result<Response, Refusal> {
         let headers = &head.headers;
-        showing::check(self.tokens.as_ref(), headers)?;
-        if self.tokens.is_some() {
+        if let Some(tokens) = &self.tokens {
+            if !showing::shows(tokens, headers) {
+                return Err(Refusal::UnknownClient);
+            }
             Peer::mark_authenticated_in(&head.extensions);
         }
         if let Some(reason) = self.backend.not_ready() {

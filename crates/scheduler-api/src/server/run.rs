@@ -64,6 +64,9 @@ fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerE
     if let Ok(pipeline) = request.pipeline_name() {
         api.metrics.ran(pipeline, &answer, watch.elapsed());
     }
+    if let Some(refused) = answer.refused {
+        api.metrics.claim_refused(refused);
+    }
     api.metrics.covered(request, &guest, &answer);
     Ok(answer)
 }
@@ -82,6 +85,7 @@ fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
         hosts_listed = listed,
         hosts_out = result.as_ref().map_or(0, |answer| answer.hosts.len()),
         status = status.as_u16(),
+        claim_refused = result.as_ref().ok().and_then(|answer| answer.refused).map(|refused| refused.to_string()),
         error = refusal.map(|refusal| refusal.line()),
         "scheduling request decided",
     );

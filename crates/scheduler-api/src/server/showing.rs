@@ -7,18 +7,11 @@ use base64::prelude::BASE64_STANDARD;
 use berth_telemetry::config::Tokens;
 use tokio::sync::watch;
 
-use super::refusal::Refusal;
-
 /// The tokens that callers must show. They change while the process runs.
 pub type TokensInForce = watch::Receiver<Tokens>;
 
 /// The schemes by which a token can be shown, for `WWW-Authenticate`.
 pub(super) const SCHEMES: &str = "Bearer, Basic realm=\"berth\"";
-
-pub(super) fn check(tokens: Option<&TokensInForce>, headers: &HeaderMap) -> Result<(), Refusal> {
-    let Some(tokens) = tokens else { return Ok(()) };
-    if shows(tokens, headers) { Ok(()) } else { Err(Refusal::UnknownClient) }
-}
 
 pub(super) fn shows(tokens: &TokensInForce, headers: &HeaderMap) -> bool {
     let Some((scheme, shown)) = credentials(headers) else { return false };

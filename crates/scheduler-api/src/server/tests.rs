@@ -3,6 +3,7 @@
 mod after_the_run;
 mod answers;
 mod bounds;
+mod claim_limits;
 mod explain;
 mod invalid_requests;
 mod leading;

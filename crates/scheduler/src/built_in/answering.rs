@@ -11,6 +11,7 @@ use fastrand::Rng;
 use jiff::Timestamp;
 
 use super::AnswerSettings;
+use super::claim_limits::{self, ClaimRefusal};
 use super::inner::Inner;
 use crate::engine::Scope;
 use crate::order::hash;
@@ -28,12 +29,18 @@ impl Inner {
         if let Some(error) = decision.failed.as_ref().filter(|_| request.intent().is_some_and(Intent::is_internal)) {
             return Err(error.clone());
         }
-        let hosts = shortlist(request, &self.settings.answers, &decision, call.chance);
+        let mut hosts = shortlist(request, &self.settings.answers, &decision, call.chance);
         let guest = call.guest.filter(|_| decision.failed.is_none());
         let everywhere = self.settings.pipelines.get(request.pipeline_name()?)?.ignore_preselection;
-        let coverage = guest.and_then(|guest| coverage::coverage(&self.fleet.view, request, guest, &hosts, everywhere));
-        let booking = if request.options.read_only { None } else { self.hold(call, hosts.first()) };
-        Ok(Answer { hosts, decision, booking, coverage, explanation })
+        let mut coverage =
+            guest.and_then(|guest| coverage::coverage(&self.fleet.view, request, guest, &hosts, everywhere));
+        let held = if request.options.read_only { Ok(None) } else { self.hold(call, hosts.first()) };
+        let (booking, refused) = held.map_or_else(|refused| (None, Some(refused)), |booking| (booking, None));
+        if refused.is_some() {
+            hosts.clear();
+            coverage = None;
+        }
+        Ok(Answer { hosts, decision, refused, booking, coverage, explanation })
     }
 
     /// The view without the slot that a request is about: it would be in its own way.
@@ -55,20 +62,21 @@ impl Inner {
         Ok((decision, explanation))
     }
 
-    /// Claims the first host for the instance, in place of its former claim; without a host it claims nothing.
-    fn hold(&mut self, call: &Call<'_>, host: Option<&HostName>) -> Option<Booking> {
+    /// Claims the first host for the instance, in place of its former claim; without a host, and beyond the limits of its
+    /// project, it claims nothing.
+    fn hold(&mut self, call: &Call<'_>, host: Option<&HostName>) -> Result<Option<Booking>, ClaimRefusal> {
         let request = call.request;
         let view = &mut self.fleet.view;
         let Some(host) = host else {
             let freed = view.unclaim(&request.instance);
             self.serve(freed);
-            return None;
+            return Ok(None);
         };
         let mut booking = call.guest.and_then(|guest| booking::book(view, request, guest, host));
         let seat =
             booking.as_ref().map(|booking| &booking.slot).or_else(|| booking::seat(view, &request.instance, host));
         let time_to_live = time_to_live(request, &self.settings.answers);
-        let claim = Claim {
+        let mut claim = Claim {
             instance: request.instance.clone(),
             project: request.project.clone(),
             host: host.clone(),
@@ -79,15 +87,24 @@ impl Inner {
         };
         let mut freed = view.unclaim(&request.instance);
         let before = view.free(host);
-        freed.extend(view.claim(claim));
-        let after = view.free(host);
+        freed.extend(view.claim(claim.clone()));
+        let mut after = view.free(host);
         // A pipeline without a filter of capacity names hosts that have none: the VM must not fill a slot for that.
         if booking.is_some() && after != before && after.is_some_and(Amounts::overbooked) {
             view.unbook(&request.instance);
-            booking = None;
+            (booking, claim.slot, after) = (None, None, view.free(host));
+        }
+        let size = claim_limits::cut(claim.size, before, after);
+        if size != claim.size {
+            claim.size = size;
+            freed.extend(view.claim(claim.clone()));
+        }
+        let refused = self.settings.answers.claim_limits.and_then(|limits| limits.exceeded_by(view, &claim));
+        if refused.is_some() {
+            freed.extend(view.unclaim(&request.instance));
         }
         self.serve(freed);
-        booking
+        refused.map_or(Ok(booking), Err)
     }
 
     pub(super) fn expire(&mut self, now: Duration) {

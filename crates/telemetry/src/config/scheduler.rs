@@ -50,6 +50,8 @@ settings! {
         assume_ttl_reservation: Duration = duration("assumeTTLReservation", seconds(30), Zero::Invalid),
         /// How long a host named for a VM over HTTP counts as taken before the VM shows up.
         assume_ttl_instance: Duration = duration("assumeTTLInstance", seconds(600), Zero::Invalid),
+        /// Claims that a project may have; a request beyond that gets no hosts. Together they also take at most half of a zone beside slots.
+        claims_per_project: usize = count("claimsPerProject", 1000, 1),
         /// Largest body of a request in bytes; a larger one is answered with 413.
         max_body_bytes: usize = count("maxBodyBytes", MIB_32, 1),
         /// Hosts of a cluster that could not be followed for so long are not offered; 0 = they always are.
