@@ -117,6 +117,7 @@ fn part(size: i64, free: Option<(i64, i64)>) -> i64 {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "a table with unknown amounts reads better")]
     fn amounts(memory: i64, cpu: i64) -> Option<Amounts> {
         Some(Resources::new(Bytes::new(memory), Cores::new(cpu)).into())
     }
