@@ -73,7 +73,7 @@ fn beside_slots<'v>(view: &View, claims: impl Iterator<Item = &'v Claim>) -> Res
         let slot = claim.slot.as_ref().and_then(|slot| view.reservation(slot));
         match slot.filter(|slot| slot.target_host.as_ref() == Some(&claim.host)) {
             Some(slot) => {
-                *in_slots.entry(&slot.key).or_insert(Resources::ZERO - slot.size.at_least_zero()) += claim.size
+                *in_slots.entry(&slot.key).or_insert(Resources::ZERO - slot.size.at_least_zero()) += claim.size;
             }
             None => beside += claim.size,
         }
@@ -117,6 +117,7 @@ fn part(size: i64, free: Option<(i64, i64)>) -> i64 {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "a table with unknown amounts reads better")]
     fn amounts(memory: i64, cpu: i64) -> Option<Amounts> {
         Some(Resources::new(Bytes::new(memory), Cores::new(cpu)).into())
     }
