@@ -6,7 +6,7 @@ use std::sync::Arc;
 mod skew;
 
 use jiff::{SignedDuration, Timestamp};
-pub use skew::{ClockSkew, ComparedClock, UntrustedClock};
+pub use skew::{ClockSkew, UntrustedClock};
 
 /// The present moment, or why no decision may depend on the clock.
 pub type TrustedTime = Result<Timestamp, UntrustedClock>;
@@ -39,6 +39,20 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+}
+
+/// The clock of the machine, as far as the API server agrees.
+#[derive(Clone, Debug)]
+pub struct ComparedClock(pub ClockSkew);
+
+impl Clock for ComparedClock {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn trusted_now(&self) -> TrustedTime {
+        self.0.trust(self.now())
     }
 }
 
@@ -86,6 +100,15 @@ mod tests {
         let clock = TokioClock::new(Timestamp::MAX);
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(clock.now(), Timestamp::MAX);
+    }
+
+    #[test]
+    fn the_clock_of_this_machine_is_trusted_once_a_server_agrees() {
+        let skew = ClockSkew::default();
+        let clock = ComparedClock(skew.clone());
+        assert_eq!(clock.trusted_now(), Err(UntrustedClock::NotCompared));
+        skew.add(clock.now());
+        assert!(clock.trusted_now().is_ok());
     }
 
     #[test]

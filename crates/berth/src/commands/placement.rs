@@ -1,12 +1,11 @@
 //! `berth placement`: runs a server of the Placement API, copies its ledger, or queries a running server. Flags take
 //! precedence over the configuration.
 
-use std::fs;
 use std::future::Future;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use berth_http::{Access, Address, open_files};
 use berth_placement::ledger::{LedgerError, sqlite};
@@ -74,8 +73,10 @@ fn blocking(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> 
 }
 
 fn database(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Database, Error> {
-    let from_file = arguments.database_file.as_deref().map(read_database_file).transpose()?;
-    let text = from_file.as_ref().or(arguments.database.as_ref()).unwrap_or(&configuration.placement.database);
+    let keys = &configuration.placement;
+    let file_of_keys = keys.database_file.as_deref().filter(|_| arguments.database.is_none());
+    let from_file = arguments.database_file.as_deref().or(file_of_keys).map(read_database_file).transpose()?;
+    let text = from_file.as_ref().or(arguments.database.as_ref()).unwrap_or(&keys.database);
     Ok(text.parse().map_err(|error: LedgerError| ServeError::from(error))?)
 }
 
@@ -232,6 +233,11 @@ mod tests {
         let refused = opened().unwrap_err();
         assert!(refused.contains("mysql://********@db/placement") && !refused.contains("secret"), "{refused}");
         assert!(arguments(&[&flag, "--database=a.db"]).unwrap_err().contains("cannot be used with"));
+        fs::write(file.path(), "key.db").unwrap();
+        let keys = json!({ "placement": { "databaseFile": file.path() } });
+        let loaded = config::decode(keys.as_object().unwrap(), true).unwrap();
+        let opened = |flags: &[&str]| database(&arguments(flags).unwrap(), &loaded.configuration).unwrap().to_string();
+        assert_eq!((opened(&[]), opened(&["--database=a.db"])), ("key.db".to_owned(), "a.db".to_owned()));
     }
 
     fn generated(flags: &[&str], keys: &Value) -> GenerationOptions {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::http;
 use crate::support::nova::{
-    ask, booked, hosts, hosts_are_known_at, of_another_project, only_asks, post, starts, wants,
+    ask, booked, hosts, hosts_are_known_at, of_another_project, of_project, only_asks, post, starts, wants,
 };
 use crate::support::objects::{host, rejectable};
 use crate::support::operator::free_addresses;
@@ -88,7 +88,9 @@ async fn a_follower_answers_questions_itself_and_passes_requests_on_to_the_leade
     // Capacity that one replica has given is not given again by another: capacity for three slots is left, and two are
     // requested here.
     for (name, vm) in [(follower, "vm-2"), (leader, "vm-3"), (follower, "vm-4")] {
-        assert_eq!(ask(api(&replicas, name), &request(vm)).await.len().min(1), 1, "{vm}");
+        // Of a project of its own: the claims of one project take at most half of a zone.
+        let request = of_project(request(vm), vm);
+        assert_eq!(ask(api(&replicas, name), &request).await.len().min(1), 1, "{vm}");
     }
     for name in TWO {
         assert_eq!(ask(api(&replicas, name), &request("vm-5")).await, [""; 0], "{name}");
@@ -141,7 +143,7 @@ async fn the_next_leader_keeps_what_nova_was_promised() {
     let mut replicas = begin("kept-01").await;
     let [old, new] = TWO;
     let both = ["node1", "node2"];
-    let unknown = |vm: &str| of_another_project(wants(vm, &both));
+    let unknown = |vm: &str| of_project(wants(vm, &both), vm);
     let mut given = Vec::new();
     for vm in ["vm-1", "vm-2", "vm-3"] {
         given.push((vm, ask(api(&replicas, new), &unknown(vm)).await[0].clone()));

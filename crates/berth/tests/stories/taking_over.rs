@@ -74,7 +74,9 @@ fn checked(
 
 /// The CRDs of the older system, and its stored objects.
 async fn an_old_region() -> World {
-    let world = World::without_operator().await;
+    let mut world = World::without_operator().await;
+    // The numbers in the message of a commitment that waits come with its next reconciliation.
+    world.use_keys(&json!({ "committedResourceController": { "requeueIntervalRetry": "2s" } }));
     world.delete::<Knowledge>(recorded::FLAVOR_GROUPS).await;
     world.install(generate::without_rules()).await;
     let quotas = world.raw::<ProjectQuota>();

@@ -23,11 +23,11 @@ async fn start_two_hours_ahead(world: &mut World) {
     let folder = tempfile::tempdir().unwrap();
     let [preload, ahead] = wrong_clock(folder.path(), 2 * HOUR);
     world.start_with(&[&preload, &ahead]).await;
-    let told =
+    let reported =
         "clock: nothing ends and no time counts: the clock of this process is 2h ahead of that of the API server";
     world
         .until_reported("/readyz reports the clock", async |world, _| match world.operator().probe("/readyz").await {
-            Some((200, text)) => so(text.contains(told), || text),
+            Some((200, text)) => so(text.contains(reported), || text),
             other => Err(format!("{other:?}")),
         })
         .await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
+use berth_core::text::escape_line;
 use berth_telemetry::config::Token;
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Url};
@@ -11,7 +12,6 @@ use tokio::time::timeout;
 
 use super::{LeaderAnswer, Subject};
 use crate::web;
-use berth_core::text::escape_line;
 
 /// From connecting to the last byte of the answer.
 const DEADLINE: Duration = Duration::from_secs(2);

@@ -10,12 +10,12 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use berth_cluster::ObjectKey;
+use berth_core::text::escape_line;
 use berth_http::{Peer, answer};
 
 use super::showing::{self, SCHEMES, TokensInForce};
 use crate::Role;
 use crate::explain::{Explainer, Subject};
-use berth_core::text::escape_line;
 
 const UNKNOWN_CLIENT: &str = "only local callers are answered, as through kubectl port-forward, and those that show the token of the scheduler API";
 

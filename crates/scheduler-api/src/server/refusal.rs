@@ -4,12 +4,11 @@
 use axum::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use berth_core::text::escape_line;
 use berth_http::answer;
 use berth_scheduler::SchedulerError;
 
 use super::NOT_DECIDED;
-use berth_core::text::escape_line;
-
 use super::showing::SCHEMES;
 use crate::wire::Malformed;
 

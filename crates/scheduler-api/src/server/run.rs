@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use berth_core::text::escape_line;
 use berth_scheduler::{Answer, Call, Candidates, Intent, Request, SchedulerError, Stopwatch as _};
 
 use super::api::Api;
@@ -14,7 +15,6 @@ use super::refusal::Refusal;
 use super::time_and_random::Watch;
 use crate::wire::{self, Incoming};
 use crate::{Backend, Outcome};
-use berth_core::text::escape_line;
 
 /// Characters of a caller's text in a line of the log.
 const SHOWN: usize = 120;

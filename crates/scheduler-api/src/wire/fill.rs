@@ -4,10 +4,9 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use berth_core::text::escape_line;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-
-use berth_core::text::escape_line;
 
 /// Characters of a wrong text that are shown.
 const SHOWN: usize = 60;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use berth_core::text::escape_line;
 use berth_core::{HostName, flavor};
 use berth_scheduler::{Candidates, Destination, Hints, InstanceGroup, Options, Request, ReservationType};
 use serde::de::DeserializeSeed as _;
@@ -9,7 +10,6 @@ use serde::de::DeserializeSeed as _;
 use super::Malformed;
 use super::fill::{Fill, Reading, Trail};
 use super::members::{self, Body, Listed, Weight};
-use berth_core::text::escape_line;
 
 /// The number of characters that are quoted of a body that is not JSON.
 const SHOWN: usize = 300;

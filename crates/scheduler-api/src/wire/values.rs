@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 
 use berth_core::HostName;
+use berth_core::text::escape_line;
 use serde::de::{MapAccess, SeqAccess};
 use serde_json::{Map, Number, Value};
 
 use super::fill::{Among, Fill, Reading, Trail, skip_list, skip_object};
-use berth_core::text::escape_line;
 
 /// Characters of the key of a map that are shown.
 const SHOWN_KEY: usize = 60;

@@ -9,8 +9,6 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use super::{Clock, SystemClock, TrustedTime};
-
 /// The answers whose median counts.
 const ANSWERS: usize = 10;
 
@@ -67,6 +65,11 @@ impl ClockSkew {
         self.after(now, self.origin.elapsed())
     }
 
+    /// `now`, which was read just now, if the server agrees.
+    pub fn trust(&self, now: Timestamp) -> Result<Timestamp, UntrustedClock> {
+        trust(now, self.of(now))
+    }
+
     fn after(&self, now: Timestamp, elapsed: Duration) -> Option<SignedDuration> {
         let mut origins: Vec<_> = self.origins.lock().iter().copied().collect();
         origins.sort_unstable();
@@ -75,22 +78,7 @@ impl ClockSkew {
     }
 }
 
-/// The clock of the machine, as far as the API server agrees.
-#[derive(Clone, Debug)]
-pub struct ComparedClock(pub ClockSkew);
-
-impl Clock for ComparedClock {
-    fn now(&self) -> Timestamp {
-        SystemClock.now()
-    }
-
-    fn trusted_now(&self) -> TrustedTime {
-        let now = self.now();
-        trust(now, self.0.of(now))
-    }
-}
-
-fn trust(now: Timestamp, skew: Option<SignedDuration>) -> TrustedTime {
+fn trust(now: Timestamp, skew: Option<SignedDuration>) -> Result<Timestamp, UntrustedClock> {
     match skew {
         None => Err(UntrustedClock::NotCompared),
         Some(skew) if skew.unsigned_abs() > TOLERANCE.unsigned_abs() => {
@@ -161,14 +149,5 @@ mod tests {
         let text = |seconds| UntrustedClock::Skewed(SignedDuration::from_secs(seconds)).to_string();
         assert!(text(7200).starts_with("the clock of this process is 2h ahead of that of the API server: "));
         assert!(text(-120).starts_with("the clock of this process is 2m behind that of the API server: "));
-    }
-
-    #[test]
-    fn the_clock_of_this_machine_is_trusted_once_a_server_agrees() {
-        let skew = ClockSkew::default();
-        let clock = ComparedClock(skew.clone());
-        assert_eq!(clock.trusted_now(), Err(UntrustedClock::NotCompared));
-        skew.add(clock.now());
-        assert!(clock.trusted_now().is_ok());
     }
 }

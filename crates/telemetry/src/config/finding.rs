@@ -34,7 +34,8 @@ impl Finding {
     const LONGEST: usize = 500;
 
     pub(super) fn new(severity: Severity, path: String, text: String) -> Self {
-        Self { severity, path, text: one_line(mask_urls(&text), Self::LONGEST) }
+        let text = if text.contains("://") { mask_urls(&text) } else { text };
+        Self { severity, path, text: one_line(text, Self::LONGEST) }
     }
 }
 

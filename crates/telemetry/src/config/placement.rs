@@ -16,6 +16,8 @@ settings! {
         metrics_listen: String = text("metricsListen", "127.0.0.1:8779"),
         /// The ledger: a SQLite file, the URL of a PostgreSQL database, or `:memory:`.
         database: String = database("database", "berth-placement.db"),
+        /// File whose first line is such a URL; it takes precedence over `database`.
+        database_file: Option<PathBuf> = file("databaseFile", "none"),
         /// How callers of the Placement API prove who they are.
         auth: AuthMode = choice_or("auth", &AuthMode::CHOICES, 2),
         /// Serve without authentication (`off`, `noauth2`) at addresses other than loopback too.
