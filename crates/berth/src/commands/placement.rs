@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(opened().unwrap(), Database::Postgres("postgres://berth:p@db/placement".to_owned()));
         fs::write(file.path(), "mysql://berth:secret@db/placement").unwrap();
         let refused = opened().unwrap_err();
-        assert!(refused.contains("mysql://********@db/placement") && !refused.contains("secret"), "{refused}");
+        assert!(refused.contains("mysql://berth:********@db/placement") && !refused.contains("secret"), "{refused}");
         assert!(arguments(&[&flag, "--database=a.db"]).unwrap_err().contains("cannot be used with"));
         fs::write(file.path(), "key.db").unwrap();
         let keys = json!({ "placement": { "databaseFile": file.path() } });

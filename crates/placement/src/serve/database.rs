@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn passwords_are_not_shown() {
         let database: Database = "postgres://me:p@ss@host:5432/db?sslpassword=x".parse().unwrap();
-        assert_eq!(database.to_string(), "postgres://********@host:5432/db?sslpassword=********");
+        assert_eq!(database.to_string(), "postgres://me:********@host:5432/db?sslpassword=********");
         assert_eq!(format!("{database:?}"), database.to_string());
     }
 }

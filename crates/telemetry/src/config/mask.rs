@@ -8,7 +8,7 @@ pub(super) const MASK: &str = "********";
 /// Parts of the names of query parameters whose values are secret.
 const SECRET: [&str; 4] = ["pass", "secret", "token", "key"];
 
-/// The text with what stands before the last `@` of each URL, and the values of secret parameters, replaced.
+/// The text with the password of each URL, and the values of secret parameters, replaced.
 pub fn mask_urls(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;
@@ -22,12 +22,14 @@ pub fn mask_urls(text: &str) -> String {
     masked + rest
 }
 
-/// A password may itself have any sign, so all that stands before the last `@` counts as one.
+/// A password may itself have any sign, so all that stands between the first `:` and the last `@` counts as one.
 fn mask_after_scheme(url: &str, masked: &mut String) {
     let place = match url.rsplit_once('@') {
-        Some((_, place)) => {
-            masked.push_str(MASK);
-            masked.push('@');
+        Some((user, place)) => {
+            match user.split_once(':') {
+                Some((name, _)) => masked.extend([name, ":", MASK, "@"]),
+                None => masked.extend([user, "@"]),
+            }
             place
         }
         None => url,
@@ -74,11 +76,12 @@ mod tests {
         for (text, masked) in [
             ("no URL", "no URL"),
             ("https://host:1/path?zone=a", "https://host:1/path?zone=a"),
-            ("postgres://me:p@ss@host:5432/db", "postgres://********@host:5432/db"),
+            ("postgres://me:p@s:s@host:5432/db", "postgres://me:********@host:5432/db"),
+            ("postgres://me@host/db", "postgres://me@host/db"),
             ("postgres://host/db?sslpassword=x&sslmode=on", "postgres://host/db?sslpassword=********&sslmode=on"),
             ("http://h/?api_key=1&Token=2&tokens", "http://h/?api_key=********&Token=********&tokens"),
-            ("\"a://u:p@h\" and 'b://v:q@i'", "\"a://********@h\" and 'b://********@i'"),
-            ("a://u:p?q/r#s@h/x", "a://********@h/x"),
+            ("\"a://u:p@h\" and 'b://v:q@i'", "\"a://u:********@h\" and 'b://v:********@i'"),
+            ("a://u:p?q/r#s@h/x", "a://u:********@h/x"),
             ("a://", "a://"),
         ] {
             assert_eq!(mask_urls(text), masked);
@@ -89,7 +92,7 @@ mod tests {
     fn texts_are_masked_at_any_depth() {
         let mut value = json!({ "a": ["x://u:p@h"], "b": { "c": "y://u:p@h" }, "d": 1 });
         mask_value(&mut value);
-        assert_eq!(value, json!({ "a": ["x://********@h"], "b": { "c": "y://********@h" }, "d": 1 }));
+        assert_eq!(value, json!({ "a": ["x://u:********@h"], "b": { "c": "y://u:********@h" }, "d": 1 }));
     }
 
     proptest! {
