@@ -331,41 +331,6 @@ fn what_is_over_or_planned_holds_nothing() {
     }
 }
 
-/// The end of the spec is ahead again, because the clock was set back since its condition was written.
-fn ended_before_the_clock_was_set_back(slots: Vec<Slot>) -> CommitmentFacts {
-    let expired = ready_condition(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", -100);
-    let mut facts = CommitmentFacts { ready: Some(expired), ..facts("60Gi", slots) };
-    facts.spec.end = Some(at(100));
-    facts
-}
-
-#[test]
-fn expiry_is_not_taken_back_by_a_clock() {
-    let facts = ended_before_the_clock_was_set_back(vec![]);
-    assert_eq!(planned(&facts).verdict, Verdict::Over(State::Expired));
-    assert_eq!(
-        planned(&CommitmentFacts { generation: 2, ..facts }).verdict,
-        Verdict::Reserve,
-        "a new spec counts as a new commitment"
-    );
-}
-
-#[test]
-fn an_end_that_was_written_by_hand_is_not_believed() {
-    for reason in [Reason::Inactive(CommitmentState::Expired), Reason::Inactive(CommitmentState::Superseded)] {
-        let forged = || Some(ready_condition(ConditionStatus::False, reason, "", 0));
-        let slots = || vec![slot(0, 60, 15, Some("h"))];
-        let mut facts = CommitmentFacts { ready: forged(), ..facts("60Gi", slots()) };
-        for end in [None, Some(at(1))] {
-            facts.spec.end = end;
-            let plan = planned(&facts);
-            assert_eq!((plan.verdict.clone(), names(&plan).0), (Verdict::Reserve, 0), "{reason:?} {end:?}");
-        }
-    }
-    let plan = planned(&ended_before_the_clock_was_set_back(vec![slot(0, 60, 15, Some("h"))]));
-    assert_eq!((plan.verdict.clone(), plan.is_empty()), (Verdict::Over(State::Expired), true), "nor does it release");
-}
-
 #[test]
 fn a_rejection_that_was_written_by_hand_is_not_believed() {
     let forged = || Some(ready_condition(ConditionStatus::False, Reason::Rejected, "", 0));
