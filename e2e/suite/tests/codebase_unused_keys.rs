@@ -30,7 +30,7 @@ const OBJECTS: [(&str, &str, &str); 15] = [
 
 /// Keys that are not declared as a field of their own, or whose object is passed on as a whole, and the code that reads
 /// them.
-const OTHERS: [(&str, &str); 11] = [
+const OTHERS: [(&str, &str); 12] = [
     ("userAgent.component", "common.user_agent"),
     ("userAgent.version", "common.user_agent"),
     ("monitoring.labels", "common.metric_labels"),
@@ -40,6 +40,7 @@ const OTHERS: [(&str, &str); 11] = [
     ("novaLimitHostsToRequest", "keys.nova_limit_hosts_to_request"),
     ("evacuationShuffleK", "keys.evacuation_shuffle_k"),
     ("disruptionLimit.slots", "configuration.disruption_limit"),
+    ("http.trustedPeers", "http.trusted_peers"),
     ("pause.zones", "configuration.pause"),
     ("pause.flavorGroups", "configuration.pause"),
 ];

@@ -188,13 +188,13 @@ async fn vms_come_end_and_are_given_up() {
         scene
     };
     let ended = "was here, no host lists it; removed from the slot when it has been missing for 1m 0s";
-    changes(confirmed().await, |scene| scene.run_vms("node1", &[]), ended).await;
+    changes(Box::pin(confirmed()).await, |scene| scene.run_vms("node1", &[]), ended).await;
     let moves = |scene: &Scene| {
         scene.run_vms("node1", &[]);
         scene.run_vms("node2", &["vm-1"]);
     };
     changes(
-        confirmed().await,
+        Box::pin(confirmed()).await,
         moves,
         "it follows VM vm-1 to node2 if there is free capacity, and otherwise drops the VM",
     )
