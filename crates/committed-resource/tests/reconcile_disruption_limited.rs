@@ -99,7 +99,7 @@ async fn an_event_of_the_commitment_says_once_that_its_slots_are_held_back() {
     lose(&server, &process, &["node1", "node2", "node3"]).await;
     process.enqueue_all();
     assert_eq!(process.settle().await, []);
-    let events = process.events().await;
+    let events = process.world.server.published_events().await;
     let start = "Warning DisruptionLimited commitment-uuid-1 at least 21 of 30 slots of zone eu-test-1a would be moved";
     assert_eq!(events.iter().filter(|event| event.starts_with(start)).count(), 1, "{events:#?}");
 }

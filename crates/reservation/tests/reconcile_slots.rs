@@ -337,7 +337,7 @@ async fn an_event_of_each_slot_says_once_that_its_host_was_given_another_zone() 
     relabel_under(&process, 2).await;
     process.world.slots.add(process.slots.first_keys());
     assert_eq!(process.settle().await, []);
-    let events = process.events().await;
+    let events = process.world.server.published_events().await;
     for number in [0, 1] {
         let start = format!("Warning HostInAnotherZone {} host node1 is in zone \"elsewhere\" now, ", name(number));
         assert_eq!(events.iter().filter(|event| event.starts_with(&start)).count(), 1, "{events:#?}");

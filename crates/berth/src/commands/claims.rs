@@ -49,13 +49,13 @@ pub(super) fn text(claims: &[ClaimRow]) -> String {
 
 /// Callers choose the names of VMs and projects.
 fn cells(claim: &ClaimRow) -> Vec<String> {
-    let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+    let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     vec![
-        quoted(&claim.vm),
-        quoted(&claim.project),
+        or_dash(&claim.vm),
+        or_dash(&claim.project),
         claim.host.clone(),
         claim.size.format(),
         claim.until.to_string(),
-        quoted(claim.slot.as_deref().unwrap_or_default()),
+        or_dash(claim.slot.as_deref().unwrap_or_default()),
     ]
 }

@@ -51,12 +51,15 @@ pub(super) fn show<T: Serialize>(
 }
 
 impl OperatorDryRun {
+    /// The promises of the leader in the zone of the object count in it.
     pub(super) async fn new(
         snapshot: &ClusterSnapshot,
         clock: Arc<dyn Clock>,
+        zone: Option<&str>,
         asked: AskedOperator,
     ) -> Result<Self, Error> {
         let now = clock.now();
+        asked.count_promises(snapshot, &snapshot.memory.scheduler.claims_in(&zone.unwrap_or_default().into()));
         let chosen = Arc::new(scheduler(None, &snapshot.configuration, &snapshot.memory)?);
         let controllers = controllers(snapshot, clock, chosen.clone(), &Fence::closed())?;
         let tried = match &*chosen {

@@ -19,7 +19,7 @@ use berth_telemetry::clock::{Clock, SystemClock};
 
 use super::cluster_snapshot::ClusterSnapshot;
 use super::dry_run::{self, OperatorDryRun};
-use super::leader::AskedOperator;
+use super::leader::{AskedOperator, asking};
 use super::object_lookup::{self, KindName};
 use super::reasons::ExplainedCondition;
 use super::table::{row, table};
@@ -33,8 +33,7 @@ use report::{CommitmentReport, Row};
 
 pub(super) fn run(arguments: &CommitmentArguments) -> Result<(), Error> {
     let explain = async |snapshot: &ClusterSnapshot| {
-        let ask = async |subject: &Subject| AskedOperator::ask(snapshot, &arguments.leader, subject).await;
-        explain(snapshot, &arguments.name, Arc::new(SystemClock), ask).await
+        explain(snapshot, &arguments.name, Arc::new(SystemClock), asking(snapshot, &arguments.leader)).await
     };
     dry_run::show(&arguments.clusters, ReadBy::Controllers, arguments.output, explain, text)
 }
@@ -47,9 +46,9 @@ async fn explain(
 ) -> Result<CommitmentReport, Error> {
     let key = find(snapshot, name)?;
     let asked = ask(&Subject::Commitment(key.clone())).await;
-    let zone = snapshot.memory.stores.commitments.get(&key).map(|object| object.spec.availability_zone.clone());
-    asked.count_promises(snapshot, &snapshot.memory.scheduler.claims_in(&zone.unwrap_or_default().as_str().into()));
-    let dry_run = OperatorDryRun::new(snapshot, clock, asked).await?;
+    let object = snapshot.memory.stores.commitments.get(&key);
+    let zone = object.as_ref().map(|object| &*object.spec.availability_zone);
+    let dry_run = OperatorDryRun::new(snapshot, clock, zone, asked).await?;
     let facts = ExplainedCommitment::gather(&dry_run, &key).await;
     // It was there a moment ago, in the same memory.
     let facts =

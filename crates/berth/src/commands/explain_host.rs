@@ -15,7 +15,7 @@ use berth_scheduler_api::explain::Subject;
 
 use super::amounts::Amounts;
 use super::cluster_snapshot::ClusterSnapshot;
-use super::leader::AskedOperator;
+use super::leader::{AskedOperator, asking};
 use super::table::{row, table};
 use super::{claims, dry_run, similar};
 use crate::args::HostArguments;
@@ -25,10 +25,8 @@ use feasibility::{FlavorFeasibility, GroupFeasibility, Question};
 use report::{HostReportView, Row};
 
 pub(super) fn run(arguments: &HostArguments) -> Result<(), Error> {
-    let explain = async |snapshot: &ClusterSnapshot| {
-        let ask = async |subject: &Subject| AskedOperator::ask(snapshot, &arguments.leader, subject).await;
-        explain(snapshot, arguments, ask).await
-    };
+    let explain =
+        async |snapshot: &ClusterSnapshot| explain(snapshot, arguments, asking(snapshot, &arguments.leader)).await;
     dry_run::show(&arguments.clusters, ReadBy::Scheduler, arguments.output, explain, text)
 }
 

@@ -15,7 +15,7 @@ use berth_telemetry::clock::{Clock, SystemClock};
 
 use super::cluster_snapshot::ClusterSnapshot;
 use super::dry_run::{self, OperatorDryRun};
-use super::leader::AskedOperator;
+use super::leader::{AskedOperator, asking};
 use super::next_step;
 use super::object_lookup::{self, KindName};
 use super::reasons::ExplainedCondition;
@@ -29,8 +29,7 @@ use report::{BlockOn, SlotReport};
 
 pub(super) fn run(arguments: &SlotArguments) -> Result<(), Error> {
     let explain = async |snapshot: &ClusterSnapshot| {
-        let ask = async |subject: &Subject| AskedOperator::ask(snapshot, &arguments.leader, subject).await;
-        explain(snapshot, &arguments.name, Arc::new(SystemClock), ask).await
+        explain(snapshot, &arguments.name, Arc::new(SystemClock), asking(snapshot, &arguments.leader)).await
     };
     dry_run::show(&arguments.clusters, ReadBy::Controllers, arguments.output, explain, text)
 }
@@ -43,9 +42,9 @@ async fn explain(
 ) -> Result<SlotReport, Error> {
     let key = find(snapshot, name)?;
     let asked = ask(&Subject::Slot(key.clone())).await;
-    let zone = snapshot.memory.stores.reservations.get(&key).and_then(|object| object.spec.availability_zone.clone());
-    asked.count_promises(snapshot, &snapshot.memory.scheduler.claims_in(&zone.unwrap_or_default().as_str().into()));
-    let dry_run = OperatorDryRun::new(snapshot, clock, asked).await?;
+    let object = snapshot.memory.stores.reservations.get(&key);
+    let zone = object.as_ref().and_then(|object| object.spec.availability_zone.as_deref());
+    let dry_run = OperatorDryRun::new(snapshot, clock, zone, asked).await?;
     let facts = ExplainedSlot::gather(snapshot, &dry_run, &key);
     // It was there a moment ago, in the same memory.
     let facts = facts.ok_or_else(|| Error::Unknown { what: "slot", name: key.to_string(), hint: String::new() })?;

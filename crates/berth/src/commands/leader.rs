@@ -34,6 +34,14 @@ pub(super) struct AskedOperator {
     pub(super) answer: Option<LeaderAnswer>,
 }
 
+/// A question to the operator that the flags name.
+pub(super) fn asking(
+    snapshot: &ClusterSnapshot,
+    flags: &LeaderArguments,
+) -> impl AsyncFnOnce(&Subject) -> AskedOperator {
+    async move |subject: &Subject| AskedOperator::ask(snapshot, flags, subject).await
+}
+
 impl AskedOperator {
     pub(super) async fn ask(snapshot: &ClusterSnapshot, flags: &LeaderArguments, subject: &Subject) -> Self {
         let address = match &flags.operator {

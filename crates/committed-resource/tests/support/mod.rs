@@ -19,7 +19,6 @@ use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub const UUID: &str = "uuid-1";
@@ -134,17 +133,6 @@ impl Process {
         assert_eq!(self.world.server.take_log(), [""; 0], "a second plan is empty");
         assert_eq!(self.world.server.version(), version);
         failures
-    }
-
-    /// Type, reason, object and note of the events on the API server.
-    pub async fn events(&self) -> Vec<String> {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let all = self.world.server.all_raw("/apis/events.k8s.io/v1/events");
-        let text = |event: &Arc<Value>| {
-            let fields = [&event["type"], &event["reason"], &event["regarding"]["name"], &event["note"]];
-            fields.map(|field| field.as_str().unwrap_or_default()).join(" ")
-        };
-        all.iter().map(text).collect()
     }
 
     pub fn enqueue_all(&self) {

@@ -74,17 +74,6 @@ impl Process {
         Self { world, slots, clock }
     }
 
-    /// Type, reason, object and note of the events on the API server.
-    pub async fn events(&self) -> Vec<String> {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let all = self.world.server.all_raw("/apis/events.k8s.io/v1/events");
-        let text = |event: &Arc<Value>| {
-            let fields = [&event["type"], &event["reason"], &event["regarding"]["name"], &event["note"]];
-            fields.map(|field| field.as_str().unwrap_or_default()).join(" ")
-        };
-        all.iter().map(text).collect()
-    }
-
     /// Books a VM of half a slot into slot `number`.
     pub fn expect(&self, number: u64, vm: &str) {
         let resources = berth_crds::testing::size("240Gi", "15");

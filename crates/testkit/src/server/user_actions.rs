@@ -1,6 +1,7 @@
 //! Actions of users at the same server: their writes are neither logged nor disturbed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{DecodeGuard, Kind};
 use serde_json::Value;
@@ -96,6 +97,16 @@ impl Server {
 
     pub fn all_raw(&self, kind: &str) -> Vec<Arc<Value>> {
         self.lock().objects.everything(trimmed(kind)).map(|object| object.value.clone()).collect()
+    }
+
+    /// Type, reason, object and note of each event, after what is being published has arrived.
+    pub async fn published_events(&self) -> Vec<String> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let text = |event: &Arc<Value>| {
+            let fields = [&event["type"], &event["reason"], &event["regarding"]["name"], &event["note"]];
+            fields.map(|field| field.as_str().unwrap_or_default()).join(" ")
+        };
+        self.all_raw("/apis/events.k8s.io/v1/events").iter().map(text).collect()
     }
 }
 
