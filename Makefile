@@ -55,7 +55,7 @@ mutants: check-tools ## Switch on one fault after the other, and see that the te
 	$(CARGO) run --locked -q -p berth-mutants
 
 .PHONY: lint
-lint: ensure-tools ## Check format, lints, documentation, and the licences and sources of all dependencies.
+lint: ensure-tools ## Check format, lints, documentation, and licences, sources and advisories of all dependencies.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
@@ -63,7 +63,7 @@ lint: ensure-tools ## Check format, lints, documentation, and the licences and s
 	@hack/deny.sh
 
 .PHONY: advisories
-advisories: ## Ask GitHub's database of advisories about all dependencies.
+advisories: ## Check all dependencies against GitHub's database of advisories; fails when it cannot be fetched.
 	@hack/setup.sh cargo-deny
 	@hack/deny.sh advisories
 
@@ -84,11 +84,23 @@ docs: check-tools ## Write the API documentation of all crates.
 control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
 	@$(CONTROL_PLANE) up
 
+# Optimized programs hold no path of the machine that built them, so that two builds in two folders are the same.
+RELEASE = RUSTFLAGS="$(RUSTFLAGS) --remap-path-prefix=$(CURDIR)=/berth --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
+	$(CARGO) build --locked --release
+
+.PHONY: release
+release: check-tools ## Build the optimized berth, without paths of this machine in it.
+	$(RELEASE) -p berth
+
+.PHONY: reproducible
+reproducible: check-tools ## Build berth in two folders, and fail unless both are the same, byte for byte.
+	@hack/reproducible.sh
+
 BENCH = $(BUILT)/release/berth-bench
 
 .PHONY: bench-build
 bench-build: check-tools
-	$(CARGO) build --locked --release -p berth -p berth-bench -p berth-control-plane
+	$(RELEASE) -p berth -p berth-bench -p berth-control-plane
 	@$(BUILT)/release/berth-control-plane build
 
 .PHONY: bench
@@ -99,6 +111,10 @@ bench: bench-build ## Measure the figures of docs/performance.md; QUICK=1 in min
 .PHONY: bench-start
 bench-start: bench-build ## Measure the start with 5,000 and 50,000 objects; OBJECTS=N measures one size.
 	@$(BENCH) start $(if $(OBJECTS),--objects $(OBJECTS))
+
+.PHONY: attack
+attack: bench-build ## Attack our own servers on loopback: the figures of docs/security.md; QUICK=1 in seconds, ONLY=readers,senders some attacks.
+	@$(BENCH) attack $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 # libFuzzer with the compiler of every day: the passes of LLVM that it needs are asked for by hand. With --target they
 # are not asked of build scripts, which have no fuzzer to link with.

@@ -2,6 +2,7 @@
 //! decides, what it costs compared with a client that only writes, and how long it takes to start on a full cluster. It
 //! is no test: it asserts no times, only the number of writes.
 
+mod attack;
 mod cloud;
 mod error;
 mod figures;
@@ -27,8 +28,10 @@ mod waiting;
 
 use std::process::ExitCode;
 
+use berth_http::open_files;
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::attack::Attack;
 use crate::error::Error;
 use crate::size::Size;
 use crate::table::Row;
@@ -57,6 +60,15 @@ enum Command {
         /// Only these parts, with commas between them.
         #[arg(long, value_delimiter = ',', value_name = "PART")]
         only: Vec<Part>,
+        /// How much of it.
+        #[command(flatten)]
+        size: Size,
+    },
+    /// Attacks on our own servers, on loopback: the figures of docs/security.md.
+    Attack {
+        /// Only these attacks, with commas between them.
+        #[arg(long, value_delimiter = ',', value_name = "ATTACK")]
+        only: Vec<Attack>,
         /// How much of it.
         #[command(flatten)]
         size: Size,
@@ -102,6 +114,7 @@ async fn main() -> ExitCode {
         Command::Start { objects } if objects.is_empty() => starts(&SIZES).await,
         Command::Start { objects } => starts(&objects).await,
         Command::Figures { only, size } => figures(&only, size).await,
+        Command::Attack { only, size } => attacks(&only, size).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -119,8 +132,23 @@ async fn figures(only: &[Part], size: Size) -> Result<(), Error> {
         println!("== {}", format!("{part:?}").to_lowercase());
         rows.extend(part.measure(size).await?);
     }
-    println!("\n{}\n\n{}", machine::machine(), table::table(&rows));
-    let budgets = table::exceeded(&rows);
+    show(&rows)
+}
+
+/// All attacks, or those that were asked for.
+async fn attacks(only: &[Attack], size: Size) -> Result<(), Error> {
+    open_files::raise_limit();
+    let mut rows = Vec::new();
+    for attack in if only.is_empty() { &Attack::ALL } else { only } {
+        println!("== {}", format!("{attack:?}").to_lowercase());
+        rows.push(attack.measure(size).await?);
+    }
+    show(&rows)
+}
+
+fn show(rows: &[Row]) -> Result<(), Error> {
+    println!("\n{}\n\n{}", machine::machine(), table::table(rows));
+    let budgets = table::exceeded(rows);
     if budgets.is_empty() { Ok(()) } else { Err(Error::Exceeded { budgets }) }
 }
 

@@ -1,6 +1,7 @@
 //! Runs the operator as a process and reads its endpoints.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, fs};
 
@@ -9,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
+use crate::attack::Watched;
 use crate::error::Error;
 use crate::plane::Plane;
 use crate::proc::{self, Usage};
@@ -49,11 +51,7 @@ impl Operator {
     }
 
     async fn start_at(plane: &Plane, api: &str, more: &[&str]) -> Result<Self, Error> {
-        let own = env::current_exe().map_err(Error::system("the path of this program"))?;
-        let program = own.with_file_name("berth");
-        if !program.is_file() {
-            return Err(Error::NoOperator { program });
-        }
+        let program = berth()?;
         let [probes, metrics] = free_addresses().map_err(Error::system("a free port"))?;
         let mut arguments = vec![
             "operator".to_owned(),
@@ -109,6 +107,11 @@ impl Operator {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     }
 
+    /// This process as the target of an attack on its API.
+    pub fn watched(&self, api: SocketAddr) -> Watched {
+        Watched { api, probes: self.probes, pid: self.daemon.pid() }
+    }
+
     pub fn usage(&self) -> Result<Usage, Error> {
         proc::usage(self.daemon.pid())
     }
@@ -136,6 +139,13 @@ impl Operator {
     }
 }
 
+/// The binary that was built together with this one.
+pub fn berth() -> Result<PathBuf, Error> {
+    let own = env::current_exe().map_err(Error::system("the path of this program"))?;
+    let program = own.with_file_name("berth");
+    if program.is_file() { Ok(program) } else { Err(Error::NoOperator { program }) }
+}
+
 fn log(daemon: &Daemon) -> Result<String, Error> {
     let bytes = fs::read(daemon.log()).map_err(Error::system("the log of the operator"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -152,7 +162,7 @@ async fn get(address: SocketAddr, path: &str) -> Option<String> {
 }
 
 /// Free addresses. Another process may take one before it is used; the operator then exits with an error.
-fn free_addresses() -> std::io::Result<[SocketAddr; 2]> {
+pub fn free_addresses() -> std::io::Result<[SocketAddr; 2]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let held = [bind()?, bind()?];
     Ok([held[0].local_addr()?, held[1].local_addr()?])

@@ -19,7 +19,7 @@ mod servers;
 mod statements;
 mod still;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use self::cloud::{Cloud, Shape};
@@ -28,6 +28,7 @@ use self::questions::Question;
 use self::scene::{Scene, limited};
 pub use self::servers::Store;
 use crate::error::Error;
+use crate::operator::berth;
 use crate::pairs::{self, ratio};
 use crate::size::Size;
 use crate::table::{Goal, Row};
@@ -57,7 +58,7 @@ pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
 }
 
 pub async fn candidates(size: Size) -> Result<Vec<Row>, Error> {
-    let (binary, mut rows) = (binary()?, Vec::new());
+    let (binary, mut rows) = (berth()?, Vec::new());
     for (store, hosts) in clouds(size) {
         rows.push(candidates_of(&binary, store, hosts, size).await?);
     }
@@ -71,7 +72,7 @@ fn clouds(size: Size) -> impl Iterator<Item = (Store, u64)> {
 
 /// The candidate queries of rows f and g on our server alone: takes seconds, for work on its speed.
 pub async fn alone(size: Size) -> Result<Vec<Row>, Error> {
-    let (binary, mut rows) = (binary()?, Vec::new());
+    let (binary, mut rows) = (berth()?, Vec::new());
     for (store, hosts) in clouds(size) {
         rows.push(alone_on(&binary, store, hosts, size).await?);
     }
@@ -91,7 +92,7 @@ async fn alone_on(binary: &Path, store: Store, hosts: u64, size: Size) -> Result
 }
 
 pub async fn claims(size: Size) -> Result<Vec<Row>, Error> {
-    let (binary, mut rows) = (binary()?, Vec::new());
+    let (binary, mut rows) = (berth()?, Vec::new());
     for store in size.stores() {
         rows.push(claims_on(&binary, store, size.pick(1_000, 100), size).await?);
     }
@@ -100,14 +101,7 @@ pub async fn claims(size: Size) -> Result<Vec<Row>, Error> {
 
 /// Row i: the time until the first answer.
 pub async fn ready(size: Size) -> Result<Vec<Row>, Error> {
-    Ok(vec![start(&binary()?, size.pick(10_000, 100)).await?])
-}
-
-/// The binary beside this program, where `make bench` builds it.
-fn binary() -> Result<PathBuf, Error> {
-    let own = std::env::current_exe().map_err(Error::system("find this program"))?;
-    let program = own.with_file_name("berth");
-    if program.exists() { Ok(program) } else { Err(Error::NoOperator { program }) }
+    Ok(vec![start(&berth()?, size.pick(10_000, 100)).await?])
 }
 
 async fn candidates_of(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {

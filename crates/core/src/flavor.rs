@@ -7,7 +7,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::ids::{FlavorName, GroupName};
-use crate::quoted::{one_line, quoted};
+use crate::quoted::quoted;
+use crate::text::escape_line;
 use crate::units::{Bytes, Cores, Resources, scale_cores};
 
 /// A flavor: the shape of a VM.
@@ -91,7 +92,7 @@ impl FlavorError {
     /// Quotes the found value, with bounded length.
     fn of(found: &str) -> Self {
         const MOST: usize = 300;
-        Self(one_line(found, MOST))
+        Self(escape_line(found, MOST))
     }
 }
 

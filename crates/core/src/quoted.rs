@@ -16,15 +16,6 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// The error of a library in one line, cut to so many characters.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let mut line: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.len() < text.len() {
-        line.push_str("...");
-    }
-    line
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,7 +25,5 @@ mod tests {
         assert_eq!(quoted("a\nb"), r#""a\nb""#);
         assert_eq!(quoted(&"x".repeat(100)), format!("\"{}\"...", "x".repeat(60)));
         assert_eq!(quoted(&"\u{15}".repeat(11)), format!("\"{}\"...", r"\u{15}".repeat(10)));
-        assert_eq!(one_line("a\nb", 10), "a b");
-        assert_eq!(one_line("abcdef", 3), "abc...");
     }
 }

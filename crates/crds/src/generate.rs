@@ -1,7 +1,7 @@
 //! The `CustomResourceDefinition`s: what `berth crds` prints and `config/crd/` holds, and those of others.
 //!
 //! The schema of a kind comes from its Rust type, `normalise` brings it to the form of the reference, and `rules` adds
-//! what Berth checks beyond the reference.
+//! what Berth checks beyond the reference, and `bounds` the longest texts.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::CustomResourceExt;
@@ -9,7 +9,7 @@ use kube::core::CustomResourceExt;
 use crate::normalise::{normalise, root};
 use crate::{
     CommittedResource, Datasource, FlavorGroupCapacity, History, Hypervisor, Knowledge, Pipeline, ProjectQuota,
-    Reservation, checks,
+    Reservation, bounds, checks,
 };
 
 /// Why a CRD could not be printed.
@@ -31,10 +31,11 @@ pub struct File {
     pub text: String,
 }
 
-/// The CRDs of all kinds that a cloud has, in a fixed order, with all rules, without the optional ones.
+/// The CRDs of all kinds that a cloud has, in a fixed order, with all rules and bounds, without the optional ones.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = without_rules();
     crds.iter_mut().for_each(checks::apply);
+    crds.iter_mut().filter(|crd| checks::is_ours(crd)).for_each(bounds::apply);
     crds
 }
 
@@ -53,6 +54,7 @@ pub fn of_others() -> Vec<CustomResourceDefinition> {
 pub fn optional() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![History::crd()];
     crds.iter_mut().for_each(as_documented);
+    crds.iter_mut().for_each(bounds::apply);
     crds
 }
 

@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 #![expect(clippy::duplicated_attributes, reason = "clippy takes the keys of two `printcolumn`s for the same attribute")]
 
+mod bounds;
 mod checks;
 pub mod committed_resource;
 pub mod conditions;

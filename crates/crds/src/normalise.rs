@@ -67,14 +67,16 @@ fn below<'a>(schema: &'a mut JSONSchemaProps, step: &str) -> Option<&'a mut JSON
     }
 }
 
-fn values(schema: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
+/// The schema of the values of a map.
+pub(crate) fn values(schema: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
     match schema.additional_properties.as_mut()? {
         JSONSchemaPropsOrBool::Schema(values) => Some(values),
         JSONSchemaPropsOrBool::Bool(_) => None,
     }
 }
 
-fn elements(schema: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
+/// The schema of the elements of a list.
+pub(crate) fn elements(schema: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
     match schema.items.as_mut()? {
         JSONSchemaPropsOrArray::Schema(elements) => Some(elements),
         JSONSchemaPropsOrArray::Schemas(_) => None,

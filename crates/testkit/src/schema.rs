@@ -45,6 +45,7 @@ pub(crate) struct Node {
     maximum: Option<f64>,
     min_length: Option<u64>,
     max_length: Option<u64>,
+    max_properties: Option<u64>,
     format: Option<Format>,
     default: Option<Value>,
     /// The keys of a list of type `map`.
@@ -106,6 +107,7 @@ impl Node {
             "maximum" => self.maximum = Some(value.as_f64().ok_or("no number")?),
             "minLength" => self.min_length = Some(value.as_u64().ok_or("no number")?),
             "maxLength" => self.max_length = Some(value.as_u64().ok_or("no number")?),
+            "maxProperties" => self.max_properties = Some(value.as_u64().ok_or("no number")?),
             "format" => self.format = Some(format(text(value)?)?),
             "default" => self.default = Some(value.clone()),
             "x-kubernetes-list-map-keys" => self.keys = texts(value)?,

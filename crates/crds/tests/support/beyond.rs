@@ -64,7 +64,7 @@ fn empty_prometheus() -> serde_json::Value {
 
 /// Objects that violate a rule: at least one for every rule and every part of a rule.
 pub fn counter_examples() -> Vec<Case> {
-    [commitments(), reservations(), slots(), capacities(), quotas()].concat()
+    [commitments(), reservations(), slots(), capacities(), quotas(), bounds()].concat()
 }
 
 fn commitments() -> Vec<Case> {
@@ -213,5 +213,35 @@ fn quotas() -> Vec<Case> {
         refused("Q2 project", QUOTA, update([], [set("/spec/projectID", "other")]), "spec.projectID"),
         refused("Q2 zone", QUOTA, update([], [set("/spec/availabilityZone", "eu-test-1b")]), "spec.availabilityZone"),
         refused("Q4", QUOTA, create([set("/spec/projectID", "")]), "spec.projectID"),
+    ]
+}
+
+/// Texts and maps above their bounds.
+fn bounds() -> Vec<Case> {
+    let text = |length: usize| "a".repeat(length);
+    let many: serde_json::Map<_, _> = (0..17).map(|number| (format!("resource-{number}"), json!(1))).collect();
+    vec![
+        refused("long group", COMMITMENT, create([set("/spec/flavorGroupName", text(65))]), "spec.flavorGroupName"),
+        refused("long zone", COMMITMENT, create([set("/spec/availabilityZone", text(65))]), "spec.availabilityZone"),
+        refused("long project", COMMITMENT, create([set("/spec/projectID", text(65))]), "spec.projectID"),
+        refused("long domain", COMMITMENT, create([set("/spec/domainID", text(65))]), "spec.domainID"),
+        refused("long amount", COMMITMENT, create([set("/spec/amount", "123456789012345678901Gi")]), "spec.amount"),
+        refused("long project later", COMMITMENT, update([], [set("/spec/projectID", text(65))]), "spec.projectID"),
+        refused("long host", SLOT, create([set("/spec/targetHost", text(254))]), "spec.targetHost"),
+        refused(
+            "long flavor",
+            SLOT,
+            create([set("/spec/committedResourceReservation/resourceName", text(254))]),
+            "spec.committedResourceReservation.resourceName",
+        ),
+        refused("many resources", IN_FLIGHT, create([set("/spec/resources", many)]), "spec.resources"),
+        refused(
+            "long VM",
+            IN_FLIGHT,
+            create([set("/spec/inFlightReservation/vmID", text(37))]),
+            "spec.inFlightReservation.vmID",
+        ),
+        refused("long capacity group", CAPACITY, create([set("/spec/flavorGroup", text(65))]), "spec.flavorGroup"),
+        refused("long quota domain", QUOTA, create([set("/spec/domainName", text(254))]), "spec.domainName"),
     ]
 }

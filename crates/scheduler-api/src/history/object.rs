@@ -1,6 +1,6 @@
 //! The History object after a decision: a function of the object before it.
 
-use berth_crds::conditions::{Status, history as texts, ready_condition, set_condition, whole_seconds};
+use berth_crds::conditions::{Status, history as texts, ready_condition, set_condition, stored_message, whole_seconds};
 use berth_crds::history::{CurrentDecision, FormerDecision};
 use berth_crds::{History, HistorySpec, HistoryStatus, ObjectReference, labels};
 use jiff::Timestamp;
@@ -46,7 +46,7 @@ fn current(decided: &HistoryDecision, now: Timestamp) -> CurrentDecision {
         intent: Some(decided.intent.to_owned()),
         successful: target.is_some(),
         target_host: target,
-        explanation: Some(decided.explanation.clone()).filter(|text| !text.is_empty()),
+        explanation: Some(stored_message(&decided.explanation)).filter(|text| !text.is_empty()),
         ordered_hosts: decided.hosts.iter().take(HOSTS).map(ToString::to_string).collect(),
     }
 }

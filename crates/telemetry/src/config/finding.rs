@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use berth_core::text::escape_line;
+
 use super::mask::mask_urls;
-use super::value::one_line;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Finding {
 
     pub(super) fn new(severity: Severity, path: String, text: String) -> Self {
         let text = if text.contains("://") { mask_urls(&text) } else { text };
-        Self { severity, path, text: one_line(text, Self::LONGEST) }
+        Self { severity, path, text: escape_line(&text, Self::LONGEST) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use berth_core::text::escape_line;
 use serde_json::Value;
 use url::Url;
 
@@ -21,11 +22,7 @@ pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "a list".to_owned(),
-        other => {
-            let text = other.to_string();
-            let short: String = text.chars().take(SHOWN_CHARACTERS).collect();
-            if short.len() < text.len() { format!("{short}...") } else { text }
-        }
+        other => escape_line(&other.to_string(), SHOWN_CHARACTERS),
     }
 }
 
@@ -35,16 +32,7 @@ pub(super) fn key_shown(key: &str) -> String {
     if key.is_empty() {
         return r#""""#.to_owned();
     }
-    one_line(key.to_owned(), KEY_CHARACTERS)
-}
-
-/// A text without line breaks, cut to so many characters.
-pub(super) fn one_line(text: String, most: usize) -> String {
-    if text.chars().count() <= most && !text.contains(char::is_control) {
-        return text;
-    }
-    let short: String = text.chars().take(most).map(|c| if c.is_control() { '?' } else { c }).collect();
-    if short.len() < text.len() { format!("{short}...") } else { short }
+    escape_line(key, KEY_CHARACTERS)
 }
 
 /// `a`, `b` or `c`.

@@ -36,6 +36,7 @@ pub(crate) enum SchemaProblem {
     NotSupported,
     Duplicate,
     TooLong,
+    TooMany,
     Forbidden,
 }
 
@@ -49,13 +50,14 @@ impl SchemaProblem {
             Self::NotSupported => "FieldValueNotSupported",
             Self::Duplicate => "FieldValueDuplicate",
             Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
             Self::Forbidden => "FieldValueForbidden",
         }
     }
 
     /// CEL rules are not evaluated on an object with such a problem.
     fn blocks_rules(self) -> bool {
-        matches!(self, Self::Required | Self::WrongType | Self::TooLong | Self::NotSupported)
+        matches!(self, Self::Required | Self::WrongType | Self::TooLong | Self::TooMany | Self::NotSupported)
     }
 }
 

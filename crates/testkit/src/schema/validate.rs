@@ -110,6 +110,10 @@ fn object_of(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, p
     for field in node.required.iter().filter(|field| !fields.contains_key(*field)) {
         problems.add(SchemaProblem::Required, &Path::Field(path, field), "Required value");
     }
+    if let Some(most) = node.max_properties.filter(|most| fields.len() as u64 > *most) {
+        let text = format!("Too many: {}: must have at most {most} items", fields.len());
+        problems.add(SchemaProblem::TooMany, path, text);
+    }
     let before = |key: &str| old.and_then(|old| old.get(key));
     for (key, value) in fields {
         if let Some(child) = node.properties.get(key) {

@@ -1,0 +1,120 @@
+//! A client that behaves, and probes, beside an attack.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use super::wire::{connect_from, exchange, get};
+use crate::error::Error;
+use crate::proc;
+use crate::times::Times;
+
+/// The address of the client that behaves.
+const BEHAVING: u8 = 2;
+const PROBE: u8 = 3;
+const ASKS_EVERY: Duration = Duration::from_millis(10);
+const PROBES_EVERY: Duration = Duration::from_millis(50);
+/// A connection may be closed while it is idle; then the request is sent again.
+const ATTEMPTS: usize = 3;
+/// The connection was refused.
+const REFUSED: u16 = 503;
+
+/// The process under attack.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    pub api: SocketAddr,
+    pub probes: SocketAddr,
+    pub pid: u32,
+}
+
+/// What was seen during an attack.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Answers other than 503 to the client that behaves.
+    pub answered: Times,
+    pub refused: Times,
+    /// Requests without an answer.
+    pub failed: usize,
+    pub health: Times,
+    /// The most memory, in KiB.
+    pub resident_kib: u64,
+}
+
+/// Makes the attack while a client that behaves sends requests, one after the other, and a probe asks `/healthz`.
+pub async fn observe<T>(
+    watched: Watched,
+    request: impl Fn(usize) -> Vec<u8> + Send + 'static,
+    attack: impl Future<Output = Result<T, Error>>,
+) -> Result<(Seen, T), Error> {
+    let over = Arc::new(AtomicBool::new(false));
+    let client = tokio::spawn(behave(watched.api, request, over.clone()));
+    let probes = tokio::spawn(probe(watched, over.clone()));
+    let attacked = attack.await;
+    over.store(true, Ordering::Relaxed);
+    let panicked = |_| Error::Answer("a client of the attack panicked".to_owned());
+    let (seen, probed) = (client.await.map_err(panicked)?, probes.await.map_err(panicked)??);
+    let (health, resident_kib) = probed;
+    Ok((Seen { health, resident_kib, ..seen }, attacked?))
+}
+
+async fn behave(to: SocketAddr, request: impl Fn(usize) -> Vec<u8>, over: Arc<AtomicBool>) -> Seen {
+    let (mut seen, mut stream) = (Seen::default(), None);
+    for number in 0.. {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        let asked = Instant::now();
+        match ask(&mut stream, to, &request(number)).await {
+            Ok(REFUSED) => seen.refused.add(asked.elapsed()),
+            Ok(_) => seen.answered.add(asked.elapsed()),
+            Err(_) => seen.failed += 1,
+        }
+        sleep(ASKS_EVERY).await;
+    }
+    seen
+}
+
+async fn ask(kept: &mut Option<TcpStream>, to: SocketAddr, request: &[u8]) -> io::Result<u16> {
+    for attempt in 1.. {
+        let mut stream = match kept.take() {
+            Some(stream) => stream,
+            None => connect_from(BEHAVING, to).await?,
+        };
+        match exchange(&mut stream, request).await {
+            // A refused connection is closed by the server.
+            Ok(REFUSED) => return Ok(REFUSED),
+            Ok(status) => {
+                *kept = Some(stream);
+                return Ok(status);
+            }
+            Err(error) if attempt == ATTEMPTS => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+async fn probe(watched: Watched, over: Arc<AtomicBool>) -> Result<(Times, u64), Error> {
+    let (mut times, mut most) = (Times::default(), 0);
+    while !over.load(Ordering::Relaxed) {
+        times.add(ask_health(watched.probes).await.map_err(Error::system("/healthz"))?);
+        most = proc::usage(watched.pid)?.resident_kib.max(most);
+        sleep(PROBES_EVERY).await;
+    }
+    Ok((times, most))
+}
+
+/// How long `/healthz` takes, with its connection.
+pub async fn ask_health(probes: SocketAddr) -> io::Result<Duration> {
+    let asked = Instant::now();
+    let mut stream = connect_from(PROBE, probes).await?;
+    match exchange(&mut stream, &get("/healthz")).await? {
+        200 => Ok(asked.elapsed()),
+        status => Err(io::Error::other(format!("it answers {status}"))),
+    }
+}
