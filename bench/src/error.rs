@@ -26,8 +26,8 @@ pub enum Error {
     TooLong { what: &'static str, seconds: u64, log: String },
     #[error("the scheduler: {0}")]
     Scheduler(#[from] berth_scheduler::SchedulerError),
-    /// The scheduler API gave an unexpected answer.
-    #[error("the scheduler API: {0}")]
+    /// A server under attack, or the scheduler API, gave an unexpected answer.
+    #[error("an unexpected answer: {0}")]
     Answer(String),
     #[error("the metrics of the scheduler API: {0}")]
     Metrics(#[from] berth_telemetry::metrics::MetricsError),

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use super::wire::{connect_from, exchange, get};
+use super::wire::{connect_from, exchange};
 use crate::error::Error;
 use crate::proc;
 use crate::times::Times;
@@ -19,6 +20,8 @@ const BEHAVING: u8 = 2;
 const PROBE: u8 = 3;
 const ASKS_EVERY: Duration = Duration::from_millis(10);
 const PROBES_EVERY: Duration = Duration::from_millis(50);
+const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n";
+const CLOSES_WITHIN: Duration = Duration::from_secs(1);
 /// A connection may be closed while it is idle; then the request is sent again.
 const ATTEMPTS: usize = 3;
 /// The connection was refused.
@@ -113,8 +116,9 @@ async fn probe(watched: Watched, over: Arc<AtomicBool>) -> Result<(Times, u64), 
 pub async fn ask_health(probes: SocketAddr) -> io::Result<Duration> {
     let asked = Instant::now();
     let mut stream = connect_from(PROBE, probes).await?;
-    match exchange(&mut stream, &get("/healthz")).await? {
-        200 => Ok(asked.elapsed()),
-        status => Err(io::Error::other(format!("it answers {status}"))),
-    }
+    let status = exchange(&mut stream, HEALTH).await?;
+    let took = asked.elapsed();
+    // The server closes the connection, as it does for a kubelet.
+    let _ = timeout(CLOSES_WITHIN, stream.read(&mut [0])).await;
+    if status == 200 { Ok(took) } else { Err(io::Error::other(format!("it answers {status}"))) }
 }

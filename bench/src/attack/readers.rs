@@ -27,7 +27,8 @@ const AT_ONCE: usize = 500;
 
 pub async fn measure(size: Size) -> Result<Row, Error> {
     let mut target = Target::start(Scarcity::default()).await?;
-    target.fill(vec![with_uuid(PROVIDER), inventory(PROVIDER)]).await?;
+    target.fill(vec![with_uuid(PROVIDER)]).await?;
+    target.fill(vec![inventory(PROVIDER)]).await?;
     target.fill(long_lists(size.pick(10_000, 500))).await?;
     let lasts = size.pick(Duration::from_secs(20), Duration::from_secs(2));
     let quiet = proc::usage(target.watched.pid)?.resident_kib;

@@ -10,6 +10,8 @@ use tokio::time::Instant;
 const MOST_KNOWN: usize = 1024;
 /// A peer gets one of so many parts of the connections.
 const PEER_PARTS: usize = 4;
+/// A kubelet asks for two probes at the same time.
+const LEAST_OF_A_PEER: usize = 2;
 /// One of so many parts of the connections is kept for peers that have authenticated before.
 const RESERVED_PARTS: usize = 8;
 /// The idle time with more than half of the connections open.
@@ -32,7 +34,7 @@ pub(crate) struct PoolRules {
 
 impl PoolRules {
     fn peer_share(&self) -> usize {
-        (self.connections / PEER_PARTS).max(1)
+        (self.connections / PEER_PARTS).max(LEAST_OF_A_PEER)
     }
 
     /// The connections that peers may have that never authenticated, once others have.
