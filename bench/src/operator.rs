@@ -10,7 +10,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
-use crate::attack::Watched;
 use crate::error::Error;
 use crate::plane::Plane;
 use crate::proc::{self, Usage};
@@ -23,6 +22,14 @@ const SYNCED: &str = "stores synced";
 /// Metrics are computed at each scrape, which costs the operator something.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
+
+/// A process and its addresses, for those who observe it under load.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    pub api: SocketAddr,
+    pub probes: SocketAddr,
+    pub pid: u32,
+}
 
 /// A running operator; it is killed when this is dropped.
 pub struct Operator {

@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::goals::{goals, mib};
 use super::observe::observe;
-use super::{goals, mib, wire};
+use super::wire;
 use crate::error::Error;
 use crate::floor::scene::with_hosts;
 use crate::operator::Operator;

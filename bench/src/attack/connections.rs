@@ -7,9 +7,10 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::goals::goals;
 use super::observe::observe;
 use super::target::{Scarcity, Target, create_provider};
-use super::{goals, wire};
+use super::wire;
 use crate::error::Error;
 use crate::size::Size;
 use crate::table::Row;

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::wire::{connect_from, exchange};
 use crate::error::Error;
+use crate::operator::Watched;
 use crate::proc;
 use crate::times::Times;
 
@@ -26,14 +27,6 @@ const CLOSES_WITHIN: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 3;
 /// The connection was refused.
 const REFUSED: u16 = 503;
-
-/// The process under attack.
-#[derive(Clone, Copy, Debug)]
-pub struct Watched {
-    pub api: SocketAddr,
-    pub probes: SocketAddr,
-    pub pid: u32,
-}
 
 /// What was seen during an attack.
 #[derive(Debug, Default)]

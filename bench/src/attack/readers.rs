@@ -9,9 +9,10 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use super::goals::{goals, mib};
 use super::observe::{Seen, observe};
 use super::target::{Scarcity, Target, create_provider};
-use super::{goals, mib, wire};
+use super::wire;
 use crate::error::Error;
 use crate::proc;
 use crate::size::Size;

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::connections::{Kind, make};
+use super::goals::goals;
 use super::observe::observe;
 use super::senders::send_slowly;
 use super::target::{Scarcity, Target, create_provider};
-use super::{goals, wire};
+use super::wire;
 use crate::error::Error;
 use crate::size::Size;
 use crate::table::{Goal, Row};

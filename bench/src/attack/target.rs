@@ -10,10 +10,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use super::observe::{Watched, ask_health};
+use super::observe::ask_health;
 use super::wire::{connect_from, exchange, send};
 use crate::error::Error;
-use crate::operator::{berth, free_addresses};
+use crate::operator::{Watched, berth, free_addresses};
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -20,61 +20,60 @@ const HYPERVISOR: &str = "Hypervisor";
 /// The checks that we add to the kinds that we own.
 pub(crate) const OURS: &[Check] = &[
     // CommittedResource
-    check("C1", COMMITMENT, "", COMMITMENT_NAME),
-    check("C1", COMMITMENT, "spec", COMMITMENT_UUID_IMMUTABLE),
-    check("C2", COMMITMENT, "spec.commitmentUUID", COMMITMENT_UUID),
-    check("C3", COMMITMENT, "spec", RESOURCE_TYPE_IMMUTABLE),
-    check("C4", COMMITMENT, "spec.amount", WholeQuantity),
-    check("C5", COMMITMENT, "spec", AMOUNT_OF_MEMORY),
-    check("C7", COMMITMENT, "spec", COMMITMENT_TIMES),
-    check("C8", COMMITMENT, "spec.flavorGroupName", NotEmpty),
-    check("C8", COMMITMENT, "spec.availabilityZone", NotEmpty),
-    check("C8", COMMITMENT, "spec.projectID", NotEmpty),
-    check("C9", COMMITMENT, "spec.schedulingDomain", SCHEDULING_DOMAIN),
-    check("15.2/5", COMMITMENT, "status.conditions", ConditionMap),
+    check(COMMITMENT, "", COMMITMENT_NAME),
+    check(COMMITMENT, "spec", COMMITMENT_UUID_IMMUTABLE),
+    check(COMMITMENT, "spec.commitmentUUID", COMMITMENT_UUID),
+    check(COMMITMENT, "spec", RESOURCE_TYPE_IMMUTABLE),
+    check(COMMITMENT, "spec.amount", WholeQuantity),
+    check(COMMITMENT, "spec", AMOUNT_OF_MEMORY),
+    check(COMMITMENT, "spec", COMMITMENT_TIMES),
+    check(COMMITMENT, "spec.flavorGroupName", NotEmpty),
+    check(COMMITMENT, "spec.availabilityZone", NotEmpty),
+    check(COMMITMENT, "spec.projectID", NotEmpty),
+    check(COMMITMENT, "spec.schedulingDomain", SCHEDULING_DOMAIN),
+    check(COMMITMENT, "status.conditions", ConditionMap),
     // Reservation
-    check("R1", RESERVATION, "spec", VARIANT_COMMITTED),
-    check("R1", RESERVATION, "spec", VARIANT_FAILOVER),
-    check("R1", RESERVATION, "spec", VARIANT_IN_FLIGHT),
-    check("R2", RESERVATION, "spec", TYPE_IMMUTABLE),
-    check("R3", RESERVATION, "spec", RESERVATION_TIMES),
-    check("R4", RESERVATION, "spec", RESOURCE_KEYS),
-    check("R5", RESERVATION, "spec.resources.*", WholeQuantity),
-    check("R6", RESERVATION, "spec.resources", MEMORY_NOT_ZERO),
-    check("R7", RESERVATION, SLOT, SLOT_COMMITMENT),
-    check("R7", RESERVATION, SLOT, SLOT_FLAVOR),
-    check("R7", RESERVATION, SLOT, SLOT_GROUP),
-    check("R7", RESERVATION, SLOT, SLOT_PROJECT),
-    check("R7", RESERVATION, SLOT, SLOT_GENERATION),
-    check("R8", RESERVATION, "spec", IN_FLIGHT_HOST),
-    check("R8", RESERVATION, "spec", IN_FLIGHT_VM),
-    check("15.2/5", RESERVATION, "status.conditions", ConditionMap),
+    check(RESERVATION, "spec", VARIANT_COMMITTED),
+    check(RESERVATION, "spec", VARIANT_FAILOVER),
+    check(RESERVATION, "spec", VARIANT_IN_FLIGHT),
+    check(RESERVATION, "spec", TYPE_IMMUTABLE),
+    check(RESERVATION, "spec", RESERVATION_TIMES),
+    check(RESERVATION, "spec", RESOURCE_KEYS),
+    check(RESERVATION, "spec.resources.*", WholeQuantity),
+    check(RESERVATION, "spec.resources", MEMORY_NOT_ZERO),
+    check(RESERVATION, SLOT, SLOT_COMMITMENT),
+    check(RESERVATION, SLOT, SLOT_FLAVOR),
+    check(RESERVATION, SLOT, SLOT_GROUP),
+    check(RESERVATION, SLOT, SLOT_PROJECT),
+    check(RESERVATION, SLOT, SLOT_GENERATION),
+    check(RESERVATION, "spec", IN_FLIGHT_HOST),
+    check(RESERVATION, "spec", IN_FLIGHT_VM),
+    check(RESERVATION, "status.conditions", ConditionMap),
     // FlavorGroupCapacity
-    check("F1", CAPACITY, "spec", CAPACITY_IMMUTABLE),
-    check("F2", CAPACITY, "spec.flavorGroup", NotEmpty),
-    check("F2", CAPACITY, "spec.availabilityZone", NotEmpty),
-    check("15.2/5", CAPACITY, "status.conditions", ConditionMap),
+    check(CAPACITY, "spec", CAPACITY_IMMUTABLE),
+    check(CAPACITY, "spec.flavorGroup", NotEmpty),
+    check(CAPACITY, "spec.availabilityZone", NotEmpty),
+    check(CAPACITY, "status.conditions", ConditionMap),
     // ProjectQuota
-    check("Q1", QUOTA, "", QUOTA_NAME),
-    check("Q2", QUOTA, "spec", PROJECT_IMMUTABLE),
-    check("Q2", QUOTA, "spec", ZONE_IMMUTABLE),
-    check("Q3", QUOTA, "spec.quota.*", NotNegative),
-    check("Q4", QUOTA, "spec.projectID", NotEmpty),
-    check("15.2/5", QUOTA, "status.conditions", ConditionMap),
+    check(QUOTA, "", QUOTA_NAME),
+    check(QUOTA, "spec", PROJECT_IMMUTABLE),
+    check(QUOTA, "spec", ZONE_IMMUTABLE),
+    check(QUOTA, "spec.quota.*", NotNegative),
+    check(QUOTA, "spec.projectID", NotEmpty),
+    check(QUOTA, "status.conditions", ConditionMap),
 ];
 
 /// The checks that come with the Hypervisor, word for word.
 pub(crate) const OF_OWNERS: &[Check] = &[
-    check("8.3", HYPERVISOR, "spec", IMMUTABLE_IN_TERMINATION),
-    check("8.3", HYPERVISOR, "spec", MAINTENANCE_REASON),
-    check("8.3", HYPERVISOR, "spec.groups.[]", ONE_GROUP_TYPE),
-    check("8.3", HYPERVISOR, "spec.overcommit", OVERCOMMIT),
+    check(HYPERVISOR, "spec", IMMUTABLE_IN_TERMINATION),
+    check(HYPERVISOR, "spec", MAINTENANCE_REASON),
+    check(HYPERVISOR, "spec.groups.[]", ONE_GROUP_TYPE),
+    check(HYPERVISOR, "spec.overcommit", OVERCOMMIT),
 ];
 
 const SLOT: &str = "spec.committedResourceReservation";
 
-/// The number is for the reader only.
-const fn check(_number: &str, kind: &'static str, path: &'static str, what: What) -> Check {
+const fn check(kind: &'static str, path: &'static str, what: What) -> Check {
     Check { kind, path, what }
 }
 

@@ -156,7 +156,7 @@ fn names_and_versions_are_those_of_the_reference() {
 }
 
 #[test]
-fn no_schema_has_what_section_0_5_forbids() {
+fn no_schema_has_what_the_reference_does_not_use() {
     for crd in crds() {
         walk(schema(&crd), &mut |schema| {
             assert!(schema.get("nullable").is_none() && schema.get("title").is_none(), "{schema}");
@@ -171,7 +171,7 @@ fn no_schema_has_what_section_0_5_forbids() {
 }
 
 #[test]
-fn conditions_have_the_constraints_of_section_1_3() {
+fn conditions_have_the_constraints_of_kubernetes() {
     for crd in crds() {
         let condition = &schema(&crd)["properties"]["status"]["properties"]["conditions"]["items"];
         let mut found = Vec::new();

@@ -37,7 +37,7 @@ async fn store(server: &Server, object: &Value) -> Result<(), kube::Error> {
 
 /// Waits until the rules of all our kinds are in effect.
 async fn until_in_force(server: &Server) {
-    for row in ["C2 short", "R4 disk", "F2 group", "Q3"] {
+    for row in ["UUID too short", "disk in resources", "capacity without a group", "quota below 0"] {
         let cases = beyond::counter_examples();
         let (number, case) = cases.iter().enumerate().find(|(_, case)| case.row == row).unwrap();
         let object = old_object(number, case).unwrap();
@@ -88,7 +88,7 @@ async fn serve(server: &Server, object: &Value) -> Result<(), (&'static str, kub
 /// Whether a single field is wrong, so that other fields can still be changed.
 fn wrong_in_one_field(case: &Case) -> bool {
     case.base == "committed_resource"
-        && ["empty ", "ironcore", "C2", "C9", "long "].iter().any(|row| case.row.starts_with(row))
+        && ["empty ", "ironcore", "UUID ", "domain in", "long "].iter().any(|row| case.row.starts_with(row))
 }
 
 /// What Limes or a controller writes into the spec of an object that has another fault.
@@ -96,8 +96,11 @@ fn change_beside_the_fault(case: &Case) -> Option<Value> {
     let in_slot =
         json!({ "spec": { "targetHost": "node2", "committedResourceReservation": { "parentGeneration": 9 } } });
     match case.row {
-        "C7" => Some(json!({ "spec": { "state": "expired" } })),
-        "R3" | "R7 flavor" | "R7 group" | "R7 project" => Some(in_slot),
+        "end before the start" => Some(json!({ "spec": { "state": "expired" } })),
+        "slot that ends before its start"
+        | "slot without a flavor"
+        | "slot without a group"
+        | "slot without a project" => Some(in_slot),
         _ if wrong_in_one_field(case) => Some(json!({ "spec": { "endTime": "2028-03-01T00:00:00Z" } })),
         _ => None,
     }

@@ -124,6 +124,18 @@ mod tests {
         assert!(refused.starts_with(&format!("cannot listen on {same}")), "{refused}");
     }
 
+    /// Nothing accepts them. When a backlog is full, the kernel lets further clients wait.
+    #[tokio::test]
+    async fn a_thousand_clients_that_come_at_once_wait_in_the_backlog() {
+        let listener = Address { host: Some("127.0.0.1".to_owned()), port: 0 }.listen().await.unwrap();
+        let (address, mut waiting) = (listener.local_addr().unwrap(), Vec::new());
+        for number in 0..1000 {
+            let connected = tokio::net::TcpStream::connect(address);
+            let within = tokio::time::timeout(std::time::Duration::from_secs(5), connected).await;
+            waiting.push(within.unwrap_or_else(|_| panic!("connection {number} is not taken")).unwrap());
+        }
+    }
+
     #[tokio::test]
     async fn all_interfaces_include_the_loopback_of_ipv4() {
         let listener = Address { host: None, port: 0 }.listen().await.unwrap();

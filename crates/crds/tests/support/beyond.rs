@@ -70,20 +70,30 @@ pub fn counter_examples() -> Vec<Case> {
 fn commitments() -> Vec<Case> {
     let amount = |value| create([set("/spec/amount", value)]);
     vec![
-        refused("C4 negative", COMMITMENT, amount(json!("-5Gi")), "spec.amount"),
-        refused("C4 fraction", COMMITMENT, amount(json!("0.5Ki")), "spec.amount"),
-        refused("C5 no suffix", COMMITMENT, amount(json!("1920")), "spec.amount"),
-        refused("C5 decimal suffix", COMMITMENT, amount(json!("2T")), "spec.amount"),
+        refused("amount below 0", COMMITMENT, amount(json!("-5Gi")), "spec.amount"),
+        refused("amount of half a KiB", COMMITMENT, amount(json!("0.5Ki")), "spec.amount"),
+        refused("memory without a suffix", COMMITMENT, amount(json!("1920")), "spec.amount"),
+        refused("memory with a decimal suffix", COMMITMENT, amount(json!("2T")), "spec.amount"),
         refused(
-            "C4 cores",
+            "half a core",
             COMMITMENT,
             create([set("/spec/resourceType", "cores"), set("/spec/amount", "500m")]),
             "spec.amount",
         ),
-        refused("C7", COMMITMENT, create([set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
-        refused("C7 later", COMMITMENT, update([], [set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
         refused(
-            "C7 amount",
+            "end before the start",
+            COMMITMENT,
+            create([set("/spec/endTime", "2020-01-01T00:00:00Z")]),
+            "spec.endTime",
+        ),
+        refused(
+            "end moved before the start",
+            COMMITMENT,
+            update([], [set("/spec/endTime", "2020-01-01T00:00:00Z")]),
+            "spec.endTime",
+        ),
+        refused(
+            "amount with an end before the start",
             COMMITMENT,
             update(
                 [set("/spec/amount", "0"), set("/spec/endTime", "2020-01-01T00:00:00Z")],
@@ -91,43 +101,68 @@ fn commitments() -> Vec<Case> {
             ),
             "spec.endTime",
         ),
-        refused("C1 name", COMMITMENT, create([set("/metadata/name", "my-commitment")]), "metadata.name"),
+        refused("name of its own", COMMITMENT, create([set("/metadata/name", "my-commitment")]), "metadata.name"),
         refused(
-            "C1 update",
+            "another UUID",
             COMMITMENT,
             update([], [set("/spec/commitmentUUID", "6b0f3a52-9d41-4c7e-8a15-000000000000")]),
             "spec.commitmentUUID",
         ),
-        refused("C2 short", COMMITMENT, create([set("/spec/commitmentUUID", "ab12c")]), "spec.commitmentUUID"),
-        refused("C2 character", COMMITMENT, create([set("/spec/commitmentUUID", "ab12_cd34")]), "spec.commitmentUUID"),
-        refused("C2 hyphen", COMMITMENT, create([set("/spec/commitmentUUID", "ab12cd34-")]), "spec.commitmentUUID"),
+        refused("UUID too short", COMMITMENT, create([set("/spec/commitmentUUID", "ab12c")]), "spec.commitmentUUID"),
         refused(
-            "C3",
+            "UUID with an underscore",
+            COMMITMENT,
+            create([set("/spec/commitmentUUID", "ab12_cd34")]),
+            "spec.commitmentUUID",
+        ),
+        refused(
+            "UUID that ends in a hyphen",
+            COMMITMENT,
+            create([set("/spec/commitmentUUID", "ab12cd34-")]),
+            "spec.commitmentUUID",
+        ),
+        refused(
+            "another resource type",
             COMMITMENT,
             update([], [set("/spec/resourceType", "cores"), set("/spec/amount", "40")]),
             "spec.resourceType",
         ),
-        refused("C4 negative integer", COMMITMENT, amount(json!(-5)), "spec.amount"),
-        refused("C5 integer", COMMITMENT, amount(json!(1920)), "spec.amount"),
-        refused("C9", COMMITMENT, create([set("/spec/schedulingDomain", "Nova")]), "spec.schedulingDomain"),
+        refused("integer amount below 0", COMMITMENT, amount(json!(-5)), "spec.amount"),
+        refused("memory as an integer", COMMITMENT, amount(json!(1920)), "spec.amount"),
+        refused(
+            "domain in upper case",
+            COMMITMENT,
+            create([set("/spec/schedulingDomain", "Nova")]),
+            "spec.schedulingDomain",
+        ),
     ]
 }
 
 fn reservations() -> Vec<Case> {
     vec![
         refused(
-            "R1 type",
+            "slot of another type",
             SLOT,
             create([set("/spec/type", "FailoverReservation")]),
             "spec.committedResourceReservation",
         ),
-        refused("R1 two", SLOT, create([set("/spec/failoverReservation", json!({}))]), "spec.failoverReservation"),
-        refused("R4 disk", SLOT, create([set("/spec/resources/disk", "1Gi")]), "spec.resources"),
-        refused("R6", SLOT, create([set("/spec/resources/memory", "0")]), "spec.resources"),
-        refused("R8 host", IN_FLIGHT, create([remove("/spec/targetHost")]), "spec.targetHost"),
-        refused("R1 none", IN_FLIGHT, create([remove("/spec/inFlightReservation")]), "spec.inFlightReservation"),
         refused(
-            "R2",
+            "slot and failover",
+            SLOT,
+            create([set("/spec/failoverReservation", json!({}))]),
+            "spec.failoverReservation",
+        ),
+        refused("disk in resources", SLOT, create([set("/spec/resources/disk", "1Gi")]), "spec.resources"),
+        refused("slot without memory", SLOT, create([set("/spec/resources/memory", "0")]), "spec.resources"),
+        refused("in-flight without a host", IN_FLIGHT, create([remove("/spec/targetHost")]), "spec.targetHost"),
+        refused(
+            "in-flight without its data",
+            IN_FLIGHT,
+            create([remove("/spec/inFlightReservation")]),
+            "spec.inFlightReservation",
+        ),
+        refused(
+            "type changed",
             FAILOVER,
             update(
                 [],
@@ -139,58 +174,78 @@ fn reservations() -> Vec<Case> {
             ),
             "spec.type",
         ),
-        refused("R3", SLOT, create([set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
-        refused("R3 later", SLOT, update([], [set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
-        refused("R4 none", FAILOVER, create([remove("/spec/resources")]), "spec.resources"),
         refused(
-            "R4 misspelt",
+            "slot that ends before its start",
+            SLOT,
+            create([set("/spec/endTime", "2020-01-01T00:00:00Z")]),
+            "spec.endTime",
+        ),
+        refused(
+            "slot whose end moves before its start",
+            SLOT,
+            update([], [set("/spec/endTime", "2020-01-01T00:00:00Z")]),
+            "spec.endTime",
+        ),
+        refused("failover without resources", FAILOVER, create([remove("/spec/resources")]), "spec.resources"),
+        refused(
+            "resources misspelt",
             SLOT,
             create([remove("/spec/resources/cpu"), set("/spec/resources/vcpus", "30")]),
             "spec.resources",
         ),
-        refused("R5 negative", SLOT, create([set("/spec/resources/memory", "-1")]), "spec.resources.memory"),
-        refused("R5 negative integer", SLOT, create([set("/spec/resources/cpu", -1)]), "spec.resources.cpu"),
-        refused("R5 fraction", SLOT, create([set("/spec/resources/cpu", "500m")]), "spec.resources.cpu"),
-        refused("R6 integer", SLOT, create([set("/spec/resources/memory", 0)]), "spec.resources"),
-        refused("R8 VM", IN_FLIGHT, create([set("/spec/inFlightReservation/vmID", "")]), "inFlightReservation.vmID"),
+        refused("memory below 0", SLOT, create([set("/spec/resources/memory", "-1")]), "spec.resources.memory"),
+        refused("cores below 0", SLOT, create([set("/spec/resources/cpu", -1)]), "spec.resources.cpu"),
+        refused("half a core in a slot", SLOT, create([set("/spec/resources/cpu", "500m")]), "spec.resources.cpu"),
+        refused("memory of 0 as an integer", SLOT, create([set("/spec/resources/memory", 0)]), "spec.resources"),
+        refused(
+            "in-flight without a VM",
+            IN_FLIGHT,
+            create([set("/spec/inFlightReservation/vmID", "")]),
+            "inFlightReservation.vmID",
+        ),
     ]
 }
 
 fn slots() -> Vec<Case> {
     vec![
         refused(
-            "R7 no UUID",
+            "slot without a commitment",
             SLOT,
             create([remove("/spec/committedResourceReservation/commitmentUUID")]),
             "commitmentUUID",
         ),
         refused(
-            "R7 UUID",
+            "slot with a wrong UUID",
             SLOT,
             create([set("/spec/committedResourceReservation/commitmentUUID", "-")]),
             "commitmentUUID",
         ),
         refused(
-            "R7 flavor",
+            "slot without a flavor",
             SLOT,
             create([set("/spec/committedResourceReservation/resourceName", "")]),
             "resourceName",
         ),
         refused(
-            "R7 flavor later",
+            "slot that loses its flavor",
             SLOT,
             update([], [remove("/spec/committedResourceReservation/resourceName")]),
             "resourceName",
         ),
         refused(
-            "R7 group",
+            "slot without a group",
             SLOT,
             create([remove("/spec/committedResourceReservation/resourceGroup")]),
             "resourceGroup",
         ),
-        refused("R7 project", SLOT, create([remove("/spec/committedResourceReservation/projectID")]), "projectID"),
         refused(
-            "R7 generation",
+            "slot without a project",
+            SLOT,
+            create([remove("/spec/committedResourceReservation/projectID")]),
+            "projectID",
+        ),
+        refused(
+            "generation below 0",
             SLOT,
             create([set("/spec/committedResourceReservation/parentGeneration", -1)]),
             "parentGeneration",
@@ -200,19 +255,39 @@ fn slots() -> Vec<Case> {
 
 fn capacities() -> Vec<Case> {
     vec![
-        refused("F1", CAPACITY, update([], [set("/spec/availabilityZone", "eu-test-1b")]), "availabilityZone"),
-        refused("F2 group", CAPACITY, create([set("/spec/flavorGroup", "")]), "spec.flavorGroup"),
-        refused("F2 zone", CAPACITY, create([set("/spec/availabilityZone", "")]), "spec.availabilityZone"),
+        refused(
+            "capacity of another zone",
+            CAPACITY,
+            update([], [set("/spec/availabilityZone", "eu-test-1b")]),
+            "availabilityZone",
+        ),
+        refused("capacity without a group", CAPACITY, create([set("/spec/flavorGroup", "")]), "spec.flavorGroup"),
+        refused(
+            "capacity without a zone",
+            CAPACITY,
+            create([set("/spec/availabilityZone", "")]),
+            "spec.availabilityZone",
+        ),
     ]
 }
 
 fn quotas() -> Vec<Case> {
     vec![
-        refused("Q3", QUOTA, create([set("/spec/quota/hw_version_mem_v4_cores", -1)]), "hw_version_mem_v4_cores"),
-        refused("Q1", QUOTA, create([set("/metadata/name", "quota-other")]), "metadata.name"),
-        refused("Q2 project", QUOTA, update([], [set("/spec/projectID", "other")]), "spec.projectID"),
-        refused("Q2 zone", QUOTA, update([], [set("/spec/availabilityZone", "eu-test-1b")]), "spec.availabilityZone"),
-        refused("Q4", QUOTA, create([set("/spec/projectID", "")]), "spec.projectID"),
+        refused(
+            "quota below 0",
+            QUOTA,
+            create([set("/spec/quota/hw_version_mem_v4_cores", -1)]),
+            "hw_version_mem_v4_cores",
+        ),
+        refused("quota of another name", QUOTA, create([set("/metadata/name", "quota-other")]), "metadata.name"),
+        refused("quota of another project", QUOTA, update([], [set("/spec/projectID", "other")]), "spec.projectID"),
+        refused(
+            "quota of another zone",
+            QUOTA,
+            update([], [set("/spec/availabilityZone", "eu-test-1b")]),
+            "spec.availabilityZone",
+        ),
+        refused("quota without a project", QUOTA, create([set("/spec/projectID", "")]), "spec.projectID"),
     ]
 }
 

@@ -50,7 +50,7 @@ fn the_slot_is_that_of_the_first_host() {
     let Answer { hosts, booking, .. } = answer(&scheduler, &only("b", ask));
     assert_eq!(names(&hosts), ["b"]);
     let expected = Booking { vm: "v".into(), size: gib(2, 16), slot: key("s"), leaves: vec![] };
-    assert_eq!(booking, Some(expected), "P2");
+    assert_eq!(booking, Some(expected));
 }
 
 #[test]

@@ -39,8 +39,8 @@ fn a_placed_vm_gets_a_guest_in_its_slot() {
     let scheduler = with_a_slot_on_b();
     let only = |host: &str, name: &str| Request { force_hosts: vec![host.into()], ..vm(name) };
     assert_eq!(covered(&scheduler, &vm("v1"), Commitments::Left), Some(Coverage::SlotUsed), "some host has a slot");
-    assert_eq!(covered(&scheduler, &only("a", "v2"), Commitments::Left), Some(Coverage::SlotMissed), "P5");
-    assert_eq!(covered(&scheduler, &only("b", "v3"), Commitments::UsedUp), Some(Coverage::NoCommitment), "P3");
+    assert_eq!(covered(&scheduler, &only("a", "v2"), Commitments::Left), Some(Coverage::SlotMissed));
+    assert_eq!(covered(&scheduler, &only("b", "v3"), Commitments::UsedUp), Some(Coverage::NoCommitment));
     assert_eq!(covered(&scheduler, &only("b", "v4"), Commitments::None), Some(Coverage::NoCommitment));
 }
 

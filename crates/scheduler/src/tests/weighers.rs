@@ -88,7 +88,7 @@ fn activations_by_matching_slot() {
 }
 
 #[test]
-fn w1_the_range_is_that_of_the_remaining_hosts() {
+fn the_range_is_that_of_the_remaining_hosts() {
     let ask = Request { ignore_hosts: vec!["s".into()], ..vm() };
     let filters = [StepSpec::new("filter_host_instructions")];
     let pipeline = pipeline(&filters, &[by_memory("kvm_prefer_smaller_hosts", 1.0)]);
@@ -116,7 +116,7 @@ fn the_own_failover_slot_comes_first() {
 }
 
 #[test]
-fn w3_two_resources() {
+fn two_resources_are_weighed_together() {
     let mut host = Host { allocation: gib(2, 4).into(), ..host("h", gib(16, 16)) };
     let ask = request(2, 4096, &[]);
     let step = weights("kvm_binpack", &[("memory", 1.0), ("cpu", 3.0)]);
@@ -130,7 +130,7 @@ fn w3_two_resources() {
 }
 
 #[test]
-fn w4_soft_anti_affinity() {
+fn soft_anti_affinity() {
     let with = |name: &str, vms: &[&str]| Host {
         instances: vms.iter().map(|vm| ((*vm).into(), true)).collect(),
         ..host(name, gib(8, 8))
@@ -171,7 +171,7 @@ fn own_slot(zone: &str) -> Reservation {
 }
 
 #[test]
-fn w6_committed_resource_weigher() {
+fn hosts_with_slots_of_the_project_rank_higher() {
     let hinted = |memory| Request {
         project: "p1".into(),
         zone: "az".into(),

@@ -51,10 +51,10 @@ async fn the_request_for_a_slot() {
         (&context["request_id"], &context["global_request_id"], &context["project_id"]),
         (&json!("commitment-3b1e-0"), &json!("committed-resource-5f0c"), &json!("7d3f0c"))
     );
-    spec_of_section_3_6(&body["spec"]["nova_object.data"]);
+    check_spec(&body["spec"]["nova_object.data"]);
 }
 
-fn spec_of_section_3_6(spec: &Value) {
+fn check_spec(spec: &Value) {
     let hints = json!({"_nova_check_type": "reserve_for_committed_resource", "domain_name": "acme"});
     assert_eq!((&spec["scheduler_hints"], &spec["num_instances"]), (&hints, &json!(1)));
     assert_eq!(

@@ -20,7 +20,7 @@ fn limiting() -> Setting {
 }
 
 #[tokio::test]
-async fn h7_only_hosts_of_the_request() {
+async fn only_hosts_of_the_request() {
     limiting().post(request(&["a", "b"])).await.is(200, "{\"hosts\":[\"b\",\"a\"]}\n");
     let unlimited = with_answers(AnswerSettings::default());
     unlimited.post(request(&["a", "b"])).await.is(200, "{\"hosts\":[\"c\",\"b\",\"a\"]}\n");
@@ -38,7 +38,7 @@ async fn an_answer_is_trimmed_to_the_request() {
 }
 
 #[tokio::test]
-async fn vector_13_evacuations_are_shuffled_at_the_head() {
+async fn evacuations_are_shuffled_at_the_head() {
     let mut seen = BTreeSet::new();
     for _ in 0..64 {
         let setting = with_answers(AnswerSettings { shuffle_first: 2, ..AnswerSettings::default() });

@@ -22,7 +22,7 @@ async fn the_answer_has_exactly_one_member() {
 
 /// An empty list, where the reference has `null`.
 #[tokio::test]
-async fn vector_12_no_host_is_an_empty_list() {
+async fn no_host_is_an_empty_list() {
     let mut large = body("capacity");
     spec(&mut large)["flavor"]["nova_object.data"]["vcpus"] = json!(4000);
     setting().post(large).await.is(200, "{\"hosts\":[]}\n");
