@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use berth_crds::testing;
 use berth_scheduler_api::wire::PATH;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
@@ -95,7 +96,8 @@ fn body(hosts: usize) -> String {
     let listed: Vec<Value> =
         (0..hosts).map(|number| json!({ "host": name(number), "hypervisor_hostname": name(number) })).collect();
     let weights: Map<_, _> = (0..hosts).map(|number| (name(number), json!(1.0))).collect();
-    let flavor = json!({ "name": "small", "vcpus": 1, "memory_mb": 1024, "extra_specs": {} });
+    let specs = json!({ "quota:hw_version": testing::GROUP, "capabilities:hypervisor_type": "QEMU" });
+    let flavor = json!({ "name": testing::FLAVOR, "vcpus": 1, "memory_mb": 1024, "extra_specs": specs });
     let spec = json!({
         "instance_uuid": "vm", "project_id": "project", "availability_zone": "", "num_instances": 1,
         "flavor": { "nova_object.name": "Flavor", "nova_object.data": flavor },
@@ -103,7 +105,7 @@ fn body(hosts: usize) -> String {
     json!({
         "spec": { "nova_object.name": "RequestSpec", "nova_object.data": spec }, "hosts": listed, "weights": weights,
         "context": { "project_id": "project", "request_id": "req" },
-        "options": { "read_only": true, "skip_inflight": true, "skip_history": true },
+        "options": { "read_only": true, "skip_inflight": true, "skip_history": true, "skip_committed_resource_tracking": true },
     })
     .to_string()
 }

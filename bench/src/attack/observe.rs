@@ -31,12 +31,14 @@ const REFUSED: u16 = 503;
 /// What was seen during an attack.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Answers other than 503 to the client that behaves.
+    /// What the client that behaves was given.
     pub answered: Times,
     pub refused: Times,
-    /// Requests without an answer.
+    /// Requests without an answer, or with an error other than 503.
     pub failed: usize,
     pub health: Times,
+    /// Probes without a good answer.
+    pub unhealthy: usize,
     /// The most memory, in KiB.
     pub resident_kib: u64,
 }
@@ -54,8 +56,8 @@ pub async fn observe<T>(
     over.store(true, Ordering::Relaxed);
     let panicked = |_| Error::Answer("a client of the attack panicked".to_owned());
     let (seen, probed) = (client.await.map_err(panicked)?, probes.await.map_err(panicked)??);
-    let (health, resident_kib) = probed;
-    Ok((Seen { health, resident_kib, ..seen }, attacked?))
+    let seen = Seen { answered: seen.answered, refused: seen.refused, failed: seen.failed, ..probed };
+    Ok((seen, attacked?))
 }
 
 async fn behave(to: SocketAddr, request: impl Fn(usize) -> Vec<u8>, over: Arc<AtomicBool>) -> Seen {
@@ -67,8 +69,8 @@ async fn behave(to: SocketAddr, request: impl Fn(usize) -> Vec<u8>, over: Arc<At
         let asked = Instant::now();
         match ask(&mut stream, to, &request(number)).await {
             Ok(REFUSED) => seen.refused.add(asked.elapsed()),
-            Ok(_) => seen.answered.add(asked.elapsed()),
-            Err(_) => seen.failed += 1,
+            Ok(status) if status < 400 => seen.answered.add(asked.elapsed()),
+            Ok(_) | Err(_) => seen.failed += 1,
         }
         sleep(ASKS_EVERY).await;
     }
@@ -95,14 +97,17 @@ async fn ask(kept: &mut Option<TcpStream>, to: SocketAddr, request: &[u8]) -> io
     Err(io::ErrorKind::TimedOut.into())
 }
 
-async fn probe(watched: Watched, over: Arc<AtomicBool>) -> Result<(Times, u64), Error> {
-    let (mut times, mut most) = (Times::default(), 0);
+async fn probe(watched: Watched, over: Arc<AtomicBool>) -> Result<Seen, Error> {
+    let mut seen = Seen::default();
     while !over.load(Ordering::Relaxed) {
-        times.add(ask_health(watched.probes).await.map_err(Error::system("/healthz"))?);
-        most = proc::usage(watched.pid)?.resident_kib.max(most);
+        match ask_health(watched.probes).await {
+            Ok(took) => seen.health.add(took),
+            Err(_) => seen.unhealthy += 1,
+        }
+        seen.resident_kib = proc::usage(watched.pid)?.resident_kib.max(seen.resident_kib);
         sleep(PROBES_EVERY).await;
     }
-    Ok((times, most))
+    Ok(seen)
 }
 
 /// How long `/healthz` takes, with its connection.

@@ -11,7 +11,7 @@ const PROBE_CONNECTIONS: usize = 64;
 /// They are at most one of so many parts of the open files.
 const PROBE_PARTS: usize = 16;
 /// They are at least so many.
-const FEWEST: usize = 4;
+const FEWEST: usize = 8;
 
 /// Bounds of one server. Every server has some; what an API needs differently it sets.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// One of so many parts of the open files may be connections of one server.
 const CONNECTION_PARTS: usize = 2;
+/// Files that a process has open besides the connections of its APIs: its ledger, logs, runtimes and probes.
+const OTHER_FILES: usize = 44;
 
 /// Raises the soft limit of open files to the hard limit.
 pub fn raise_limit() {
@@ -21,9 +23,10 @@ pub(crate) fn limit() -> usize {
     getrlimit(Resource::Nofile).current.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// The connections of a server: as many as wanted, at most half of the open files, and at least one.
+/// The connections of a server: as many as wanted, at most half of the open files, at most those that nothing else needs, and at
+/// least one.
 pub(crate) fn connection_limit(wanted: usize, open_files: usize) -> usize {
-    wanted.min(open_files / CONNECTION_PARTS).max(1)
+    wanted.min(open_files / CONNECTION_PARTS).min(open_files.saturating_sub(OTHER_FILES)).max(1)
 }
 
 #[cfg(test)]
@@ -33,7 +36,7 @@ mod tests {
     #[test]
     fn connections_use_at_most_half_of_the_open_files() {
         for (wanted, files, expected) in
-            [(1024, 1_048_576, 1024), (1024, 1024, 512), (1024, 64, 32), (10, 64, 10), (1024, 1, 1), (8, usize::MAX, 8)]
+            [(1024, 1_048_576, 1024), (1024, 1024, 512), (1024, 64, 20), (10, 64, 10), (1024, 1, 1), (8, usize::MAX, 8)]
         {
             assert_eq!(connection_limit(wanted, files), expected, "{wanted} of {files}");
         }

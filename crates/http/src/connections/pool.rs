@@ -10,8 +10,8 @@ use tokio::time::Instant;
 const MOST_KNOWN: usize = 1024;
 /// A peer gets one of so many parts of the connections.
 const PEER_PARTS: usize = 4;
-/// A kubelet asks for two probes at the same time.
-const LEAST_OF_A_PEER: usize = 2;
+/// A kubelet asks for two probes at the same time, on new connections while the former ones end.
+const LEAST_OF_A_PEER: usize = 4;
 /// One of so many parts of the connections is kept for peers that have authenticated before.
 const RESERVED_PARTS: usize = 8;
 /// The idle time with more than half of the connections open.
