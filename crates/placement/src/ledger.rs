@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 pub use error::LedgerError;
 pub use metrics::LedgerMetrics;
-pub use operated::Operated;
+pub use operated::{LedgerProblem, Operated};
 
 /// A database with everything that Placement remembers. Calls end at their deadline at the latest.
 pub trait Ledger: Send + Sync + 'static {

@@ -118,21 +118,32 @@ pub fn record(inventory: &Inventory, generation: Option<i64>) -> Record {
     }
 }
 
-/// All inventories of a provider.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Records {
-    pub resource_provider_generation: i64,
-    pub inventories: BTreeMap<String, Record>,
-}
-
 /// Amounts by class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Amounts(pub BTreeMap<ClassName, u64>);
+pub struct Amounts(Box<[(ClassName, u64)]>);
+
+impl Amounts {
+    /// The memory that they take. The names are shared.
+    pub fn weight(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+}
+
+impl From<BTreeMap<ClassName, u64>> for Amounts {
+    fn from(amounts: BTreeMap<ClassName, u64>) -> Self {
+        Self(amounts.into_iter().collect())
+    }
+}
+
+/// The memory that texts take, together with what refers to them.
+pub fn weight<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> usize {
+    texts.into_iter().map(|text| size_of::<String>() + text.as_ref().len()).sum()
+}
 
 impl Serialize for Amounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (class, amount) in &self.0 {
+        for (class, amount) in &*self.0 {
             map.serialize_entry(class.as_str(), amount)?;
         }
         map.end()
