@@ -1,7 +1,5 @@
 //! The form of objects in answers, by microversion.
 
-use std::collections::BTreeMap;
-
 use berth_placement_model::model::Provider as Known;
 use berth_placement_model::{ClassName, Inventory, Key, Version};
 use serde::Serialize;
@@ -120,19 +118,11 @@ pub fn record(inventory: &Inventory, generation: Option<i64>) -> Record {
 
 /// Amounts by class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Amounts(Box<[(ClassName, u64)]>);
+pub struct Amounts(pub Vec<(ClassName, u64)>);
 
-impl Amounts {
-    /// The memory that they take. The names are shared.
-    pub fn weight(&self) -> usize {
-        size_of_val(&*self.0)
-    }
-}
-
-impl From<BTreeMap<ClassName, u64>> for Amounts {
-    fn from(amounts: BTreeMap<ClassName, u64>) -> Self {
-        Self(amounts.into_iter().collect())
-    }
+/// The memory that amounts take, together with what refers to them. The names are shared.
+pub fn weight_of_amounts(count: usize) -> usize {
+    size_of::<Amounts>() + count * size_of::<(ClassName, u64)>()
 }
 
 /// The memory that texts take, together with what refers to them.
@@ -143,7 +133,7 @@ pub fn weight<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> usize {
 impl Serialize for Amounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (class, amount) in &*self.0 {
+        for (class, amount) in &self.0 {
             map.serialize_entry(class.as_str(), amount)?;
         }
         map.end()

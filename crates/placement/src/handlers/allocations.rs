@@ -10,7 +10,7 @@ use super::usages::UNKNOWN;
 use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::{allocations, reshape as reshape_body};
-use crate::ledger::ConsumerRecord;
+use crate::ledger::{ConsumerAmounts, ConsumerRecord};
 use crate::long_json::{LongJson, Member};
 use crate::protocol::api_error::ApiError;
 use crate::shapes::{self, Amounts};
@@ -50,12 +50,12 @@ pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {
         return Ok(Answer::json(&serde_json::json!({ "allocations": {} }), AnswerAge::New));
     };
     let (close, age) = (close_consumer(&consumer, call.version), AnswerAge::Since(consumer.modified));
+    let weight = consumer.allocations.iter().map(|(provider, _, amounts)| weight(provider, amounts.len())).sum();
     // In the order of the write, as in Placement: clients print them so.
     let allocations = consumer.allocations.into_iter().map(|(provider, generation, resources)| {
-        Member(provider, AtProvider { resources: resources.into(), generation })
+        Member(provider, AtProvider { resources: Amounts(resources.into_iter().collect()), generation })
     });
-    let allocations: Vec<Member<Key, AtProvider>> = allocations.collect();
-    let weight = weight(&allocations, |at| &at.resources);
+    let allocations: Vec<_> = allocations.collect();
     unread::answer(api, call.until, LongJson::new(OPEN, allocations, close, weight), age).await
 }
 
@@ -83,21 +83,19 @@ pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     };
     let found = api.ledger.consumers_at(&call.key(), call.until).await?.ok_or_else(none)?;
     let has_generations = call.version.has(Version::CONSUMER_GENERATIONS);
-    let allocations = found.consumers.into_iter().map(|(consumer, (generation, resources))| {
+    let weight = found.consumers.iter().map(|at| weight(&at.consumer, at.amounts.len())).sum();
+    let allocations = found.consumers.into_iter().map(move |ConsumerAmounts { consumer, generation, amounts }| {
         let consumer_generation = has_generations.then_some(generation);
-        Member(consumer, ByConsumer { resources: resources.into(), consumer_generation })
+        Member(consumer, ByConsumer { resources: Amounts(amounts), consumer_generation })
     });
-    let allocations: Vec<Member<Key, ByConsumer>> = allocations.collect();
-    let weight = weight(&allocations, |by| &by.resources);
     let close = format!(r#"}},"resource_provider_generation":{}}}"#, found.generation);
     let pages = LongJson::new(OPEN, allocations, close, weight);
     unread::answer(api, call.until, pages, AnswerAge::newest([found.modified])).await
 }
 
-/// The memory that allocations take.
-fn weight<T>(allocations: &[Member<Key, T>], resources: impl Fn(&T) -> &Amounts) -> usize {
-    let texts = shapes::weight(allocations.iter().map(|at| &at.0));
-    size_of_val(allocations) + texts + allocations.iter().map(|at| resources(&at.1).weight()).sum::<usize>()
+/// The memory that the allocations of a consumer at a provider take.
+fn weight(key: &Key, classes: usize) -> usize {
+    shapes::weight([key]) + shapes::weight_of_amounts(classes)
 }
 
 pub async fn set(api: &Api, call: &Call) -> Result<Answer, ApiError> {

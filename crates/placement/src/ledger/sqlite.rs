@@ -395,19 +395,18 @@ fn consumer(connection: &Connection, key: &Key) -> Result<Option<ConsumerRecord>
 
 fn consumers_at(connection: &Connection, provider: &Key) -> Result<Option<ProviderAllocations>> {
     const ALLOCATIONS: &str = "SELECT a.consumer, c.generation, a.class, a.used, a.created_at \
-         FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1";
+         FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1 \
+         ORDER BY a.consumer, a.class";
     let mut statement = connection.prepare_cached("SELECT id, generation FROM providers WHERE uuid = ?1")?;
     let found = statement.query_row([provider.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
     let Some((id, generation)) = found.optional()? else { return Ok(None) };
     let mut names = Names::default();
-    let mut all = ProviderAllocations { generation, consumers: BTreeMap::new(), modified: None };
+    let mut all = ProviderAllocations { generation, consumers: Vec::new(), modified: None };
     let mut statement = connection.prepare_cached(ALLOCATIONS)?;
     let mut rows = statement.query([id])?;
     while let Some(row) = rows.next()? {
-        let generation = row.get(1)?;
-        let (_, amounts) = all.consumers.entry(rows::key(row, 0)?).or_insert((generation, BTreeMap::new()));
-        amounts.insert(names.class(row.get_ref(2)?.as_str()?), rows::amount(row, 3)?);
-        all.modified = all.modified.max(Some(timestamp(row.get(4)?)));
+        let amount = (names.class(row.get_ref(2)?.as_str()?), rows::amount(row, 3)?);
+        all.add(row.get_ref(0)?.as_str()?, row.get(1)?, amount, timestamp(row.get(4)?));
     }
     Ok(Some(all))
 }

@@ -68,7 +68,8 @@ async fn status(stream: &mut TcpStream) -> String {
 /// The status of a request that sends this token.
 async fn get(port: u16, from: u8, token: &str) -> String {
     let mut stream = connect(port, from).await;
-    let request = format!("GET /resource_providers HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-auth-token: {token}\r\n\r\n");
+    let request =
+        format!("GET /resource_providers HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-auth-token: {token}\r\n\r\n");
     // A connection that is refused may be closed before the request is sent.
     let _ = stream.write_all(request.as_bytes()).await;
     status(&mut stream).await
