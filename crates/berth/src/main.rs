@@ -5,6 +5,11 @@ use std::process::ExitCode;
 use berth::args::Arguments;
 use berth::commands;
 use berth_core::text::escape;
+use tikv_jemallocator::Jemalloc;
+
+/// Gives memory back to the operating system within seconds when load is over.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
     match commands::run(Arguments::from_environment()) {

@@ -43,7 +43,7 @@ const ACCEPT_FAILURES: u32 = 60;
 const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(20);
 /// Bytes of a head, at most; and of an answer so many are held before the client gets them, so that it reads while the next
 /// ones are made.
-const HELD: usize = 96 * 1024;
+pub const HELD: usize = 96 * 1024;
 /// The response to a connection that is not admitted.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\nretry-after: 1\r\n\

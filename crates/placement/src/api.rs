@@ -36,6 +36,8 @@ pub struct Bounds {
     pub bodies: usize,
     /// Bytes of all answers that are held at once until their clients have read them.
     pub unread: usize,
+    /// Answers that wait for a part of them; a further one is refused at once, because it holds memory while it waits.
+    pub waiting: usize,
     pub target: usize,
 }
 
@@ -49,7 +51,8 @@ impl Default for Bounds {
             wait: Duration::from_secs(5),
             body: 2 * 1024 * 1024,
             bodies: 32 * 1024 * 1024,
-            unread: 64 * 1024 * 1024,
+            unread: 32 * 1024 * 1024,
+            waiting: 8,
             target: 60_000,
         }
     }
@@ -72,6 +75,7 @@ pub struct Api {
     permits: Arc<Semaphore>,
     shares: Arc<Semaphore>,
     unread: Arc<Semaphore>,
+    waiting: Semaphore,
 }
 
 impl Api {
@@ -90,6 +94,7 @@ impl Api {
             permits: Arc::new(Semaphore::new(0)),
             shares: Arc::new(Semaphore::new(0)),
             unread: Arc::new(Semaphore::new(0)),
+            waiting: Semaphore::new(0),
         };
         api.with_bounds(Bounds::default())
     }
@@ -105,7 +110,7 @@ impl Api {
         let shares = Arc::new(Semaphore::new(bounds.bodies / SHARE));
         let rounds = Arc::new(Semaphore::new(bounds.rounds));
         let unread = Arc::new(Semaphore::new(bounds.unread / SHARE));
-        Self { bounds, rounds, permits: turns, shares, unread, ..self }
+        Self { bounds, rounds, permits: turns, shares, unread, waiting: Semaphore::new(bounds.waiting), ..self }
     }
 
     /// The same with candidates that are generated otherwise.
@@ -149,9 +154,15 @@ impl Api {
         self.acquire(&self.shares, lacks, until, "too many large bodies at once").await
     }
 
-    /// A share of the memory for answers that are not read yet.
+    /// A share of the memory for answers that are not read yet: all of it for an answer that is larger.
     pub(crate) async fn unread(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, ApiError> {
-        self.acquire(&self.unread, shares(bytes), until, "too many unread answers at once").await
+        let count = shares(bytes.min(self.bounds.unread.saturating_sub(SHARE)));
+        if let Ok(share) = self.unread.clone().try_acquire_many_owned(count) {
+            return Ok(share);
+        }
+        let full = "too many unread answers at once";
+        let _place = self.waiting.try_acquire().map_err(|_| ApiError::unavailable(full))?;
+        self.acquire(&self.unread, count, until, full).await
     }
 
     /// How the candidates of one query are generated.

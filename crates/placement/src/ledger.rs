@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 pub use error::LedgerError;
 pub use metrics::LedgerMetrics;
-pub use operated::Operated;
+pub use operated::{LedgerProblem, Operated};
 
 /// A database with everything that Placement remembers. Calls end at their deadline at the latest.
 pub trait Ledger: Send + Sync + 'static {
@@ -78,10 +78,33 @@ pub struct ConsumerRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderAllocations {
     pub generation: i64,
-    /// By consumer: its generation, and amounts at this provider.
-    pub consumers: BTreeMap<Key, (i64, BTreeMap<ClassName, u64>)>,
+    /// In the order of their keys. They may be many, so they are in vectors, which take less memory than maps.
+    pub consumers: Vec<ConsumerAmounts>,
     /// The newest time of the allocations; `None` without any.
     pub modified: Option<jiff::Timestamp>,
+}
+
+/// A consumer with allocations at a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsumerAmounts {
+    pub consumer: Key,
+    pub generation: i64,
+    /// In the order of the classes.
+    pub amounts: Vec<(ClassName, u64)>,
+}
+
+impl ProviderAllocations {
+    /// Adds a row of the database. The rows are in the order of consumers and classes.
+    fn add(&mut self, consumer: &str, generation: i64, amount: (ClassName, u64), created: jiff::Timestamp) {
+        match self.consumers.last_mut().filter(|last| last.consumer.as_str() == consumer) {
+            Some(last) => last.amounts.push(amount),
+            None => {
+                let consumer = Key::new(consumer);
+                self.consumers.push(ConsumerAmounts { consumer, generation, amounts: vec![amount] });
+            }
+        }
+        self.modified = self.modified.max(Some(created));
+    }
 }
 
 /// The project, user and type whose usage is requested.

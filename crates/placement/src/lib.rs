@@ -7,6 +7,7 @@ mod bodies;
 mod handlers;
 mod json;
 pub mod ledger;
+mod long_json;
 mod pipeline;
 pub mod policy;
 pub mod protocol;
@@ -14,6 +15,7 @@ mod route;
 mod schema;
 pub mod serve;
 mod shapes;
+mod unread;
 
 pub use api::{Api, Bounds};
 pub use berth_placement_model::question::GenerationOptions;

@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
+use berth_http::Peer;
 use berth_placement_model::Version;
 use futures::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
@@ -26,6 +27,7 @@ use crate::protocol::authentication::{Caller, Unknown};
 use crate::protocol::names::{self, RequestId};
 use crate::protocol::{accept, body, content, microversion, target};
 use crate::route::{self, Destination, Endpoint, Media, PATHS, Route};
+use crate::unread;
 
 impl Api {
     /// The API as a router. The API routes by itself; the paths are listed here for metrics only.
@@ -70,11 +72,18 @@ async fn answered(
     let done = timeout_at(until + api.bounds.grace, done).await;
     let late = || ApiError::unavailable(format!("no answer within {} s", api.bounds.deadline.as_secs()));
     let done = done.map_err(|_| late()).and_then(|done| done.unwrap_or_else(|_| Err(internal_error(id))));
+    let refused = |error: ApiError| {
+        error.answer(&ErrorContext { id, headers: &parts.headers, method: parts.method.as_str(), version })
+    };
     let response = match done {
         Ok(answer) => answer.response(version.unwrap_or(Version::OLDEST), api.clock.now()),
-        Err(error) => {
-            error.answer(&ErrorContext { id, headers: &parts.headers, method: parts.method.as_str(), version })
-        }
+        Err(error) => refused(error),
+    };
+    let (head, body) = response.into_parts();
+    // A refusal may quote much of the request.
+    let response = match unread::hold_whole(api, until, body).await {
+        Ok(body) => Response::from_parts(head, body),
+        Err(error) => refused(error),
     };
     (version, response)
 }
@@ -117,10 +126,14 @@ async fn caller(api: &Api, parts: &Parts, until: Instant) -> Result<Caller, ApiE
     if matches!(parts.uri.path(), "" | "/") {
         return Ok(Caller::default());
     }
-    api.authentication.caller(&parts.headers, until).await.map_err(|unknown| match unknown {
+    let caller = api.authentication.caller(&parts.headers, until).await.map_err(|unknown| match unknown {
         Unknown::Unauthorized => ApiError::new(StatusCode::UNAUTHORIZED, ""),
         Unknown::Unavailable(cause) => ApiError::unavailable(cause),
-    })
+    })?;
+    if api.authentication.proves_callers() {
+        Peer::mark_authenticated_in(&parts.extensions);
+    }
+    Ok(caller)
 }
 
 /// The version gate and the media types. Aggregates check media types first.

@@ -26,7 +26,7 @@ use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Seeds;
-use crate::ledger::{Ledger, LedgerError, LedgerMetrics, Operated};
+use crate::ledger::{Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated};
 use crate::protocol::authentication::{Authentication, Off};
 use crate::protocol::cors::Cors;
 use crate::{Api, GenerationOptions, Policies};
@@ -171,6 +171,13 @@ pub const PROVIDERS: Metric = Metric {
     help: "Resource providers in the model. No series while it is built.",
 };
 
+pub const PROBLEMS: Metric = Metric {
+    name: "berth_placement_ledger_problem",
+    kind: Kind::Gauge,
+    labels: &["problem"],
+    help: "1 if the database file has this problem, else 0: disk_full, file_missing, file_replaced. No series with PostgreSQL.",
+};
+
 /// The label of this API.
 const API: &str = "placement";
 
@@ -207,6 +214,13 @@ fn register(registry: &Metrics, watched: &Watched) -> Result<(), MetricsError> {
             value.map(|value| (Vec::new(), value)).into_iter().collect()
         }
     };
+    let ledger = watched.ledger.clone();
+    registry.computed(&PROBLEMS, move || {
+        let problems = ledger.get().map(|ledger| ledger.problems()).unwrap_or_default();
+        let series =
+            |(problem, holds): (LedgerProblem, bool)| (vec![problem.label().to_owned()], f64::from(u8::from(holds)));
+        problems.into_iter().map(series).collect()
+    })?;
     registry.computed(&AGE, of(|ledger| ledger.age().map(|age| age.as_secs_f64())))?;
     registry.computed(&PROVIDERS, of(|ledger| ledger.last_model().map(|model| size(&model))))
 }
@@ -221,9 +235,10 @@ async fn report_impediment(ledger: &dyn Operated, component: &Component) -> Infa
     let mut tick = interval(EVERY);
     loop {
         tick.tick().await;
-        match ledger.impediment() {
-            Some(why) => component.not_ready(why),
-            None => component.ready(),
+        match (ledger.impediment(), ledger.impairment()) {
+            (Some(why), _) => component.not_ready(why),
+            (None, Some(why)) => component.impaired(why),
+            (None, None) => component.ready(),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The form of objects in answers, by microversion.
 
-use std::collections::BTreeMap;
-
 use berth_placement_model::model::Provider as Known;
 use berth_placement_model::{ClassName, Inventory, Key, Version};
 use serde::Serialize;
@@ -118,16 +116,19 @@ pub fn record(inventory: &Inventory, generation: Option<i64>) -> Record {
     }
 }
 
-/// All inventories of a provider.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Records {
-    pub resource_provider_generation: i64,
-    pub inventories: BTreeMap<String, Record>,
-}
-
 /// Amounts by class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Amounts(pub BTreeMap<ClassName, u64>);
+pub struct Amounts(pub Vec<(ClassName, u64)>);
+
+/// The memory that amounts take, together with what refers to them. The names are shared.
+pub fn weight_of_amounts(count: usize) -> usize {
+    size_of::<Amounts>() + count * size_of::<(ClassName, u64)>()
+}
+
+/// The memory that texts take, together with what refers to them.
+pub fn weight<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> usize {
+    texts.into_iter().map(|text| size_of::<String>() + text.as_ref().len()).sum()
+}
 
 impl Serialize for Amounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -19,9 +19,13 @@ mod generation;
 mod guard;
 #[path = "api/in_memory.rs"]
 mod in_memory;
+#[path = "api/long_lists.rs"]
+mod long_lists;
 #[path = "api/policies.rs"]
 mod policies;
 #[path = "api/providers.rs"]
 mod providers;
+#[path = "api/reserved.rs"]
+mod reserved;
 #[path = "api/support.rs"]
 mod support;

@@ -36,6 +36,8 @@ mod oversubscription;
 mod pause;
 mod pipelines;
 mod placement;
+mod placement_files;
+mod placement_memory;
 mod placement_storm;
 mod placement_suite;
 mod restored_etcd;

@@ -25,9 +25,11 @@ fn free() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
-fn start(folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&String>) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
-    command.arg("placement").current_dir(folder).kill_on_drop(true).stdout(Stdio::null()).stderr(Stdio::null());
+const BERTH: &str = env!("CARGO_BIN_EXE_berth");
+
+fn start(command: Command, folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&String>) -> Child {
+    let mut command = command;
+    command.current_dir(folder).kill_on_drop(true).stdout(Stdio::null()).stderr(Stdio::null());
     command.env("BERTH_PLACEMENT_LISTEN", api.to_string()).env("BERTH_PLACEMENT_METRICS_LISTEN", side.to_string());
     if let Some(database) = database {
         command.env("BERTH_PLACEMENT_DATABASE", database);
@@ -35,24 +37,45 @@ fn start(folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&Str
     command.spawn().unwrap()
 }
 
+fn serve() -> Command {
+    let mut command = Command::new(BERTH);
+    command.arg("placement");
+    command
+}
+
 impl Placement {
-    async fn begin() -> Self {
+    pub async fn begin() -> Self {
         Self::begin_with(None).await
     }
 
     /// Starts it on this database, or on the default file.
     pub async fn begin_with(database: Option<String>) -> Self {
+        Self::begin_as(serve(), database).await
+    }
+
+    /// Starts it on the default file in a shell that sets limits for it before.
+    pub async fn begin_within(limits: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{limits}; exec {BERTH} placement")]);
+        Self::begin_as(command, None).await
+    }
+
+    async fn begin_as(command: Command, database: Option<String>) -> Self {
         let (folder, api, side) = (tempfile::tempdir().unwrap(), free(), free());
-        let process = start(folder.path(), api, side, database.as_ref());
+        let process = start(command, folder.path(), api, side, database.as_ref());
         let placement = Self { folder, api, side, database, process };
         placement.is_ready().await;
         placement
     }
 
+    pub fn pid(&self) -> u32 {
+        self.process.id().unwrap()
+    }
+
     /// Kills it, as a machine failure would, and starts it again.
     pub async fn kill_and_start(&mut self) {
         self.process.kill().await.unwrap();
-        self.process = start(self.folder.path(), self.api, self.side, self.database.as_ref());
+        self.process = start(serve(), self.folder.path(), self.api, self.side, self.database.as_ref());
     }
 
     pub async fn is_ready(&self) {
@@ -63,20 +86,20 @@ impl Placement {
         ready.await.unwrap();
     }
 
-    async fn create(&self, name: &str) -> u16 {
+    pub async fn create(&self, name: &str) -> u16 {
         let body = format!("{{\"name\": \"{name}\"}}");
         // The rest of the first line becomes an unused header.
         let path = "/resource_providers HTTP/1.1\r\nContent-Type: application/json\r\nX-Rest:";
         send(self.api, "POST", path, body.len(), body.as_bytes()).await.unwrap().status
     }
 
-    async fn providers(&self) -> String {
+    pub async fn providers(&self) -> String {
         let (status, body) = get(self.api, "/resource_providers").await.unwrap();
         assert_eq!(status, 200, "{body}");
         body
     }
 
-    fn file(&self) -> String {
+    pub fn file(&self) -> String {
         self.folder.path().join("berth-placement.db").display().to_string()
     }
 }
@@ -117,7 +140,7 @@ async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_reported_to()
     assert!(metrics.contains("berth_placement_model_providers 1"), "{metrics}");
     assert!(metrics.contains("berth_auth_disabled{api=\"placement\"} 1"), "{metrics}");
 
-    let pid = placement.process.id().unwrap().to_string();
+    let pid = placement.pid().to_string();
     assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().await.unwrap().success());
     assert!(placement.process.wait().await.unwrap().success());
     let gone = berth(&["placement", "check", &side], "").await;

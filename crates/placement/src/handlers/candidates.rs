@@ -1,13 +1,9 @@
-//! GET `/allocation_candidates`, with limits for answers that are computed at once and that slow clients keep waiting.
+//! GET `/allocation_candidates`, with a limit for answers that are computed at once.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::Body;
 use berth_placement_model::question::{CandidatesQuestion, GenerationOptions};
 use berth_placement_model::{Model, NoCandidates, Pages, parse};
-use futures::stream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 
 use super::call::Call;
@@ -15,6 +11,7 @@ use super::ledger::model;
 use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::protocol::api_error::ApiError;
+use crate::unread::{self, PageSource};
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let question = parse::candidates(&call.query, call.version)?;
@@ -24,8 +21,17 @@ pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
         Some(found) => take_first_page(found),
         None => compute_on_pool(api, call, model, question, generation).await?,
     };
-    let share = if rest.is_whole() { None } else { Some(api.unread(rest.weight(), call.until).await?) };
-    Ok(Answer::body(body(first, rest, share), AnswerAge::New))
+    unread::answer_from(api, call.until, first, rest, AnswerAge::New).await
+}
+
+impl PageSource for Pages {
+    fn is_over(&self) -> bool {
+        self.is_whole()
+    }
+
+    fn weight(&self) -> usize {
+        Self::weight(self)
+    }
 }
 
 /// For what computes long, and must not keep others from being answered.
@@ -52,14 +58,4 @@ fn to_error(none: NoCandidates) -> ApiError {
         NoCandidates::Refused(refusal) => refusal.into(),
         too_complex @ NoCandidates::TooComplex => ApiError::unavailable(too_complex.to_string()),
     }
-}
-
-/// Everything after the first chunk is serialized while the client reads.
-fn body(first: Vec<u8>, rest: Pages, share: Option<OwnedSemaphorePermit>) -> Body {
-    let Some(share) = share else { return first.into() };
-    // The permit is released with the chunks: when the last one has been taken, or the client is gone.
-    let rest = rest.inspect(move |_| {
-        let _held = &share;
-    });
-    Body::from_stream(stream::iter([first].into_iter().chain(rest).map(Ok::<_, Infallible>)))
 }

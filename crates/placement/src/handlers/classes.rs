@@ -2,26 +2,24 @@
 
 use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, Outcome, Version};
-use serde::Serialize;
 
 use super::call::{Call, agrees};
 use super::ledger::{model, write};
 use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::names::{CLASS, body_with, class};
+use crate::long_json::{Item, LongJson};
 use crate::protocol::api_error::ApiError;
-use crate::shapes;
-
-#[derive(Serialize)]
-struct All {
-    resource_classes: Vec<shapes::Class>,
-}
+use crate::{shapes, unread};
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let model = model(api, call).await?;
     let classes = model.all_classes();
     let age = AnswerAge::newest(classes.iter().map(|class| class.1.modified));
-    Ok(Answer::json(&All { resource_classes: classes.iter().map(|class| shapes::class(class.0)).collect() }, age))
+    let names: Vec<ClassName> = classes.into_iter().map(|class| class.0.clone()).collect();
+    let weight = shapes::weight(&names);
+    let shapes = names.into_iter().map(|name| Item(shapes::class(&name)));
+    unread::answer(api, call.until, LongJson::new(r#"{"resource_classes":["#, shapes, "]}", weight), age).await
 }
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {

@@ -1,7 +1,7 @@
 //! All inventories of a provider.
 
 use berth_placement_model::provider::Held;
-use berth_placement_model::{Command, ProviderState};
+use berth_placement_model::{ClassName, Command, ProviderState};
 use jiff::Timestamp;
 
 use super::call::Call;
@@ -9,11 +9,14 @@ use super::ledger::{concurrent_update, known, provider, unknown_outcome, write};
 use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::inventories::{ALL, generation, inventories, reserved_rule};
+use crate::long_json::{LongJson, Member};
 use crate::protocol::api_error::ApiError;
-use crate::shapes::{Records, record};
+use crate::shapes::{Record, record, weight};
+use crate::unread;
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
-    Ok(shown(&provider(api, call, &concurrent_update(&call.key, " : ")).await?))
+    let state = provider(api, call, &concurrent_update(&call.key, " : ")).await?;
+    shown(api, call, &state).await
 }
 
 pub async fn set(api: &Api, call: &Call) -> Result<Answer, ApiError> {
@@ -25,7 +28,8 @@ pub async fn set(api: &Api, call: &Call) -> Result<Answer, ApiError> {
         inventories: inventories(&body),
         reserved: reserved_rule(call.version),
     };
-    Ok(shown(&*write(api, call, command).await?.provider.ok_or_else(unknown_outcome)?))
+    let state = write(api, call, command).await?.provider.ok_or_else(unknown_outcome)?;
+    shown(api, call, &state).await
 }
 
 pub async fn delete(api: &Api, call: &Call) -> Result<Answer, ApiError> {
@@ -33,16 +37,18 @@ pub async fn delete(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     Ok(Answer::nothing())
 }
 
-fn shown(state: &ProviderState) -> Answer {
-    let inventories = state.inventories.iter().map(|(class, held)| (class.to_string(), record(&held.inventory, None)));
-    let all = Records { resource_provider_generation: state.generation, inventories: inventories.collect() };
+async fn shown(api: &Api, call: &Call, state: &ProviderState) -> Result<Answer, ApiError> {
     // Without inventories nothing has an age.
     let age = if state.inventories.is_empty() {
         AnswerAge::Unknown
     } else {
         AnswerAge::newest(state.inventories.values().map(|held| Some(modified(held))))
     };
-    Answer::json(&all, age)
+    let records = state.inventories.iter().map(|(class, held)| Member(class.clone(), record(&held.inventory, None)));
+    let records: Vec<Member<ClassName, Record>> = records.collect();
+    let weight = size_of_val(records.as_slice()) + weight(state.inventories.keys());
+    let open = format!(r#"{{"resource_provider_generation":{},"inventories":{{"#, state.generation);
+    unread::answer(api, call.until, LongJson::new(open, records, "}}", weight), age).await
 }
 
 /// When an inventory was last changed, or created.

@@ -3,9 +3,8 @@
 use axum::http::StatusCode;
 use berth_placement_model::command::Parent;
 use berth_placement_model::model::Provider;
-use berth_placement_model::{Command, Key, Version, parse};
+use berth_placement_model::{Command, Key, ProviderId, Version, parse};
 use jiff::Timestamp;
-use serde::Serialize;
 
 use super::call::Call;
 use super::ledger::{known, model, no_provider, unknown_outcome, write};
@@ -13,21 +12,21 @@ use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::providers::{creation, read, update as update_schema};
 use crate::ledger::Written;
+use crate::long_json::{Item, LongJson};
 use crate::protocol::api_error::ApiError;
-use crate::shapes;
-
-#[derive(Serialize)]
-struct All {
-    resource_providers: Vec<shapes::Provider>,
-}
+use crate::{shapes, unread};
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let question = parse::providers(&call.query, call.version)?;
     let model = model(api, call).await?;
     let found = model.list(&question)?;
     let age = AnswerAge::newest(found.iter().map(|provider| Some(modified(*provider))));
-    let shapes = found.iter().map(|provider| shapes::provider(*provider, call.version));
-    Ok(Answer::json(&All { resource_providers: shapes.collect() }, age))
+    let numbers: Vec<ProviderId> = found.iter().map(Provider::id).collect();
+    let (weight, version) = (size_of_val(numbers.as_slice()), call.version);
+    // The state of the model in which they were found has all of them.
+    let shown = move |number| Some(Item(shapes::provider(model.by_number(number)?, version)));
+    let shapes = numbers.into_iter().filter_map(shown);
+    unread::answer(api, call.until, LongJson::new(r#"{"resource_providers":["#, shapes, "]}", weight), age).await
 }
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {

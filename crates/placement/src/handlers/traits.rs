@@ -2,7 +2,6 @@
 
 use axum::http::StatusCode;
 use berth_placement_model::{Command, Outcome, TraitName};
-use serde::Serialize;
 
 use super::call::Call;
 use super::ledger::{model, write};
@@ -10,15 +9,13 @@ use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::names::is_custom_trait;
 use crate::bodies::queries::{TRAITS, trait_filter};
+use crate::long_json::{LongJson, Text};
 use crate::protocol::api_error::ApiError;
+use crate::shapes::weight;
+use crate::unread;
 
 const INVALID: &str = "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix \
     \"CUSTOM_\" and use following characters: \"A\"-\"Z\", \"0\"-\"9\" and \"_\"";
-
-#[derive(Serialize)]
-struct All<'a> {
-    traits: Vec<&'a str>,
-}
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let filter = trait_filter(&call.parameters(&TRAITS)?)?;
@@ -26,7 +23,10 @@ pub async fn list(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let passes = |(name, _, held): &(&TraitName, _, bool)| filter.passes(name.as_str(), *held);
     let found: Vec<_> = model.all_traits().into_iter().filter(passes).collect();
     let age = AnswerAge::newest(found.iter().map(|one| one.1.modified));
-    Ok(Answer::json(&All { traits: found.iter().map(|one| one.0.as_str()).collect() }, age))
+    let names: Vec<TraitName> = found.iter().map(|one| one.0.clone()).collect();
+    let weight = weight(&names);
+    let names = names.into_iter().map(Text);
+    unread::answer(api, call.until, LongJson::new(r#"{"traits":["#, names, "]}", weight), age).await
 }
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, ApiError> {

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use berth_placement_model::{ClassName, Version};
-use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::call::Call;
 use super::ledger::{concurrent_update, provider};
@@ -12,43 +10,60 @@ use crate::answer::{Answer, AnswerAge};
 use crate::api::Api;
 use crate::bodies::queries::{all_together, usage_question, usages_schema};
 use crate::ledger::Usage;
+use crate::long_json::{LongJson, Member};
 use crate::protocol::api_error::ApiError;
-use crate::shapes::Amounts;
+use crate::shapes::weight;
+use crate::unread;
 
 /// The name of the consumers without a type.
 pub const UNKNOWN: &str = "unknown";
 
-#[derive(Serialize)]
-struct OfProvider {
-    resource_provider_generation: i64,
-    usages: Amounts,
-}
+/// The member of a sum that is no class.
+const CONSUMERS: &str = "consumer_count";
+
+/// The beginning of what a project uses: by class or type, and of all types together.
+const OPEN: &str = r#"{"usages":{"#;
+const OPEN_ALL: &str = r#"{"usages":{"all":{"#;
+
+/// A class or [`CONSUMERS`], and how much of it.
+type Amount = Member<String, u64>;
 
 pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let state = provider(api, call, &concurrent_update(&call.key, ": ")).await?;
-    let usages = state.inventories.into_iter().map(|(class, held)| (class, held.used)).collect();
-    let usages = OfProvider { resource_provider_generation: state.generation, usages: Amounts(usages) };
-    Ok(Answer::json(&usages, AnswerAge::New))
+    let used = state.inventories.into_iter().map(|(class, held)| Member(class.to_string(), held.used));
+    let open = format!(r#"{{"resource_provider_generation":{},"usages":{{"#, state.generation);
+    answer(api, call, &open, used.collect(), "}}").await
 }
 
 pub async fn of_project(api: &Api, call: &Call) -> Result<Answer, ApiError> {
     let query = call.parameters(usages_schema(call.version))?;
     let usages = api.ledger.usages(usage_question(&query), call.until).await?;
-    let shown = match (call.version.has(Version::CONSUMER_TYPES), all_together(&query)) {
-        (false, _) => json!(Amounts(sum(&usages).1)),
-        (true, true) if usages.is_empty() => json!({}),
-        (true, true) => json!({ "all": group(sum(&usages)) }),
-        (true, false) => sum_by_kind(usages),
-    };
-    Ok(Answer::json(&json!({ "usages": shown }), AnswerAge::New))
+    match (call.version.has(Version::CONSUMER_TYPES), all_together(&query)) {
+        (false, _) => answer(api, call, OPEN, amounts(sum(&usages).1), "}}").await,
+        (true, true) if usages.is_empty() => answer(api, call, OPEN, Vec::new(), "}}").await,
+        (true, true) => answer(api, call, OPEN_ALL, group(sum(&usages)), "}}}").await,
+        (true, false) => by_kind(api, call, usages).await,
+    }
 }
 
-fn sum_by_kind(usages: Vec<Usage>) -> Value {
-    let groups = usages.into_iter().map(|usage| {
+async fn answer(api: &Api, call: &Call, open: &str, amounts: Vec<Amount>, close: &str) -> Result<Answer, ApiError> {
+    let weight = size_of_val(amounts.as_slice()) + weight(amounts.iter().map(|amount| &amount.0));
+    unread::answer(api, call.until, LongJson::new(open, amounts, close, weight), AnswerAge::New).await
+}
+
+/// One member for each type, in the order of their names.
+async fn by_kind(api: &Api, call: &Call, usages: Vec<Usage>) -> Result<Answer, ApiError> {
+    let kinds = usages.into_iter().map(|usage| {
         let kind = usage.kind.unwrap_or_else(|| UNKNOWN.to_owned());
-        (kind, group((usage.consumers, usage.resources)))
+        (kind, (usage.consumers, usage.resources))
     });
-    Value::Object(groups.collect())
+    let kinds: BTreeMap<String, _> = kinds.collect();
+    let weight = weight(kinds.keys()) + kinds.values().map(|sum| weight(sum.1.keys())).sum::<usize>();
+    let members = kinds.into_iter().map(|(kind, sum)| {
+        let amounts: BTreeMap<_, _> = group(sum).into_iter().map(|Member(name, amount)| (name, amount)).collect();
+        Member(kind, amounts)
+    });
+    unread::answer(api, call.until, LongJson::new(OPEN, members, "}}", weight), AnswerAge::New).await
 }
 
 /// The number of consumers and the amounts of all types together.
@@ -61,7 +76,13 @@ fn sum(usages: &[Usage]) -> (u64, BTreeMap<ClassName, u64>) {
     (usages.iter().map(|usage| usage.consumers).sum(), resources)
 }
 
-fn group((consumers, resources): (u64, BTreeMap<ClassName, u64>)) -> Value {
-    let amounts = resources.into_iter().map(|(class, amount)| (class.to_string(), amount.into()));
-    Value::Object(amounts.chain([("consumer_count".to_owned(), consumers.into())]).collect())
+fn amounts(resources: BTreeMap<ClassName, u64>) -> Vec<Amount> {
+    resources.into_iter().map(|(class, amount)| Member(class.to_string(), amount)).collect()
+}
+
+/// Names of classes are capital letters, so the number of consumers comes last.
+fn group((consumers, resources): (u64, BTreeMap<ClassName, u64>)) -> Vec<Amount> {
+    let mut group = amounts(resources);
+    group.push(Member(CONSUMERS.to_owned(), consumers));
+    group
 }

@@ -217,17 +217,14 @@ async fn consumer(pool: &Pool, key: &Key) -> sqlx::Result<Option<ConsumerRecord>
 async fn consumers_at(pool: &Pool, provider: &Key) -> sqlx::Result<Option<ProviderAllocations>> {
     const CONSUMERS: &str = "SELECT p.generation, c.uuid, c.generation, a.class, a.used, a.created_at \
          FROM providers p LEFT JOIN (allocations a JOIN consumers c ON c.uuid = a.consumer) ON a.provider = p.id \
-         WHERE p.uuid = $1";
+         WHERE p.uuid = $1 ORDER BY c.uuid COLLATE \"C\", a.class COLLATE \"C\"";
     let mut all: Option<ProviderAllocations> = None;
     for row in pool.rows(sqlx::query(CONSUMERS).bind(provider.as_str())).await? {
         let generation = row.try_get(0)?;
-        let all =
-            all.get_or_insert_with(|| ProviderAllocations { generation, consumers: BTreeMap::new(), modified: None });
+        let all = all.get_or_insert_with(|| ProviderAllocations { generation, consumers: Vec::new(), modified: None });
         let Some(consumer) = row.try_get::<Option<&str>, _>(1)? else { continue };
-        let generation = row.try_get(2)?;
-        let (_, amounts) = all.consumers.entry(Key::new(consumer)).or_insert((generation, BTreeMap::new()));
-        amounts.insert(ClassName::new(row.try_get(3)?), amount(row.try_get(4)?));
-        all.modified = all.modified.max(Some(timestamp(row.try_get(5)?)));
+        let used = (ClassName::new(row.try_get(3)?), amount(row.try_get(4)?));
+        all.add(consumer, row.try_get(2)?, used, timestamp(row.try_get(5)?));
     }
     Ok(all)
 }

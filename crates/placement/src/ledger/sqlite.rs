@@ -4,6 +4,7 @@ mod apply;
 mod backup;
 mod contents;
 mod file;
+mod file_watch;
 mod load;
 mod rows;
 mod writer;
@@ -22,16 +23,17 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::failure_log::{FailedUse, report_failure};
 use super::model_cache::ModelCache;
 use super::times::timestamp;
 use super::{
-    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, RequestError, Usage,
-    UsageQuestion, Written, check,
+    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated, ProviderAllocations,
+    RequestError, Usage, UsageQuestion, Written, check,
 };
+use file_watch::FileWatch;
 use rows::Names;
 use writer::{Job, Write, Writer, unavailable};
 
@@ -47,6 +49,8 @@ pub struct SqliteLedger {
     queue: SyncSender<Job>,
     readers: Option<Arc<Readers>>,
     cache: Arc<ModelCache>,
+    /// Of a database in a file.
+    files: Option<Arc<FileWatch>>,
     ended: CancellationToken,
 }
 
@@ -59,9 +63,11 @@ impl SqliteLedger {
             LedgerLocation::Memory => None,
         };
         let connection = file::writer(place)?;
-        let readers = match place {
-            LedgerLocation::File(path) => Some(Arc::new(Readers::new(path.clone()))),
-            LedgerLocation::Memory => None,
+        let (readers, files) = match place {
+            LedgerLocation::File(path) => {
+                (Some(Arc::new(Readers::new(path.clone()))), Some(Arc::new(FileWatch::new(path))))
+            }
+            LedgerLocation::Memory => (None, None),
         };
         let (queue, jobs) = sync_channel(WAITING);
         let (cache, ended) = (Arc::new(ModelCache::default()), CancellationToken::new());
@@ -72,11 +78,28 @@ impl SqliteLedger {
             metrics,
             runtime: Handle::current(),
             lock,
+            files: files.clone(),
             ended: ended.clone().drop_guard(),
         };
         let thread = std::thread::Builder::new().name("placement-writer".to_owned());
         thread.spawn(move || writer.run(&jobs)).map_err(|source| LedgerError::Thread { source })?;
-        Ok(Self { queue, readers, cache, ended })
+        if let (Some(readers), Some(files)) = (&readers, &files) {
+            tokio::spawn(observe_files(files.clone(), readers.clone(), ended.clone()));
+        }
+        Ok(Self { queue, readers, cache, files, ended })
+    }
+
+    /// An error if the path of the database does not lead to it any more: what is written then is lost at the end of the process,
+    /// and what is read may be of another database.
+    fn require_file(&self) -> Result<(), RequestError> {
+        match self.displaced() {
+            Some(problem) => Err(RequestError::Unavailable(problem.text().to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn displaced(&self) -> Option<LedgerProblem> {
+        self.files.as_ref()?.displaced()
     }
 
     /// From now on the file has at most so many pages: for tests, a disk of that size.
@@ -95,6 +118,7 @@ impl SqliteLedger {
     }
 
     async fn do_write(&self, command: Command, until: Instant) -> Result<Written, RequestError> {
+        self.require_file()?;
         let (answer, answered) = oneshot::channel();
         self.enqueue(Job::Write(Box::new(Write { command, until, answer })))?;
         match timeout_at(until, answered).await {
@@ -110,6 +134,7 @@ impl SqliteLedger {
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
         until: Instant,
     ) -> Result<T, RequestError> {
+        self.require_file()?;
         let asked = async {
             let answer = match &self.readers {
                 Some(readers) => readers.ask(question).await,
@@ -141,6 +166,7 @@ impl SqliteLedger {
 impl SqliteLedger {
     /// A state of the database that does not change any more, and the model that must equal it.
     async fn compared(&self) -> Result<Vec<String>, RequestError> {
+        self.require_file()?;
         let (models, readers) = (self.cache.clone(), self.readers.clone());
         let Some(readers) = readers else {
             return self.ask_writer(move |connection| differences(connection, models.snapshot().as_deref())).await;
@@ -177,7 +203,21 @@ impl Operated for SqliteLedger {
         if self.ended.is_cancelled() {
             return Some("the writer has ended");
         }
+        if let Some(problem) = self.displaced() {
+            return Some(problem.text());
+        }
         self.cache.snapshot().is_none().then_some("the model is being built")
+    }
+
+    fn impairment(&self) -> Option<&'static str> {
+        self.files.as_ref().filter(|files| files.is_full()).map(|_| LedgerProblem::DiskFull.text())
+    }
+
+    fn problems(&self) -> Vec<(LedgerProblem, bool)> {
+        let Some(files) = &self.files else { return Vec::new() };
+        let (displaced, is_full) = (files.displaced(), files.is_full());
+        let holds = |problem| displaced == Some(problem) || (is_full && problem == LedgerProblem::DiskFull);
+        LedgerProblem::ALL.map(|problem| (problem, holds(problem))).to_vec()
     }
 
     fn last_model(&self) -> Option<Arc<Model>> {
@@ -238,6 +278,23 @@ impl Ledger for SqliteLedger {
 
     fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, RequestError>> {
         self.ask(move |connection| usages(connection, &question), until).boxed()
+    }
+}
+
+/// How often the files of a ledger are checked.
+const FILE_CHECKS: Duration = Duration::from_millis(500);
+
+/// Checks the files until the ledger has ended.
+async fn observe_files(files: Arc<FileWatch>, readers: Arc<Readers>, ended: CancellationToken) {
+    let mut tick = interval(FILE_CHECKS);
+    while ended.run_until_cancelled(tick.tick()).await.is_some() {
+        let checked = files.clone();
+        // Meanwhile what was known before holds: a disk that does not answer is no problem of the files.
+        let _ = tokio::task::spawn_blocking(move || checked.check()).await;
+        if files.displaced().is_some() {
+            // They may be of another file, and must not be used when the former one is back.
+            readers.idle.lock().clear();
+        }
     }
 }
 
@@ -338,19 +395,18 @@ fn consumer(connection: &Connection, key: &Key) -> Result<Option<ConsumerRecord>
 
 fn consumers_at(connection: &Connection, provider: &Key) -> Result<Option<ProviderAllocations>> {
     const ALLOCATIONS: &str = "SELECT a.consumer, c.generation, a.class, a.used, a.created_at \
-         FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1";
+         FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1 \
+         ORDER BY a.consumer, a.class";
     let mut statement = connection.prepare_cached("SELECT id, generation FROM providers WHERE uuid = ?1")?;
     let found = statement.query_row([provider.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
     let Some((id, generation)) = found.optional()? else { return Ok(None) };
     let mut names = Names::default();
-    let mut all = ProviderAllocations { generation, consumers: BTreeMap::new(), modified: None };
+    let mut all = ProviderAllocations { generation, consumers: Vec::new(), modified: None };
     let mut statement = connection.prepare_cached(ALLOCATIONS)?;
     let mut rows = statement.query([id])?;
     while let Some(row) = rows.next()? {
-        let generation = row.get(1)?;
-        let (_, amounts) = all.consumers.entry(rows::key(row, 0)?).or_insert((generation, BTreeMap::new()));
-        amounts.insert(names.class(row.get_ref(2)?.as_str()?), rows::amount(row, 3)?);
-        all.modified = all.modified.max(Some(timestamp(row.get(4)?)));
+        let amount = (names.class(row.get_ref(2)?.as_str()?), rows::amount(row, 3)?);
+        all.add(row.get_ref(0)?.as_str()?, row.get(1)?, amount, timestamp(row.get(4)?));
     }
     Ok(Some(all))
 }

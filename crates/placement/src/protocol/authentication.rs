@@ -28,6 +28,11 @@ pub enum Unknown {
 pub trait Authentication: Send + Sync + 'static {
     /// The caller, by `until` at the latest. Implementations that need not wait answer at once.
     fn caller<'a>(&'a self, headers: &'a HeaderMap, until: Instant) -> BoxFuture<'a, Result<Caller, Unknown>>;
+
+    /// Whether callers prove who they are. A part of the connections is reserved for addresses of such callers.
+    fn proves_callers(&self) -> bool {
+        true
+    }
 }
 
 /// All callers have all rights.
@@ -39,6 +44,10 @@ impl Authentication for Off {
         let roles = ["admin", "service", "reader"].map(str::to_owned).to_vec();
         Box::pin(ready(Ok(Caller { roles, ..Caller::default() })))
     }
+
+    fn proves_callers(&self) -> bool {
+        false
+    }
 }
 
 /// Clients state their identity themselves, as in tests of Placement.
@@ -48,6 +57,10 @@ pub struct NoAuth2;
 impl Authentication for NoAuth2 {
     fn caller<'a>(&'a self, headers: &'a HeaderMap, _: Instant) -> BoxFuture<'a, Result<Caller, Unknown>> {
         Box::pin(ready(claimed(headers).ok_or(Unknown::Unauthorized)))
+    }
+
+    fn proves_callers(&self) -> bool {
+        false
     }
 }
 

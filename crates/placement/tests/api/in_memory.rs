@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_placement::ledger::{
-    ConsumerRecord, KindFilter, Ledger, ProviderAllocations, RequestError, Usage, UsageQuestion, Written,
+    ConsumerAmounts, ConsumerRecord, KindFilter, Ledger, ProviderAllocations, RequestError, Usage, UsageQuestion,
+    Written,
 };
 use berth_placement_model::loaded_rows::Consumer;
 use berth_placement_model::standard::{CLASSES, TRAITS};
@@ -69,12 +70,13 @@ impl Ledger for InMemory {
     ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, RequestError>> {
         self.now(|state| {
             let Some(provider) = state.provider(key) else { return Ok(None) };
-            let mut consumers = BTreeMap::new();
+            let mut consumers = Vec::new();
             for (key, (consumer, _)) in &state.consumers {
                 let here = consumer.allocations.iter().filter(|((id, _), _)| *id == provider.id);
-                let amounts: BTreeMap<_, _> = here.map(|((_, class), amount)| (class.clone(), *amount)).collect();
+                let amounts: Vec<_> = here.map(|((_, class), amount)| (class.clone(), *amount)).collect();
                 if !amounts.is_empty() {
-                    consumers.insert(key.clone(), (consumer.generation, amounts));
+                    let (consumer, generation) = (key.clone(), consumer.generation);
+                    consumers.push(ConsumerAmounts { consumer, generation, amounts });
                 }
             }
             Ok(Some(ProviderAllocations { generation: provider.generation, consumers, modified: None }))

@@ -22,7 +22,7 @@ async fn allocated(world: &World) -> BTreeMap<(Key, ClassName), u64> {
     for name in PROVIDERS {
         let key = Key::new(name);
         let Some(at) = world.ledgers[0].consumers_at(&key, soon()).await.unwrap() else { continue };
-        for (class, amount) in at.consumers.into_values().flat_map(|(_, amounts)| amounts) {
+        for (class, amount) in at.consumers.into_iter().flat_map(|consumer| consumer.amounts) {
             *sums.entry((key.clone(), class)).or_default() += amount;
         }
     }

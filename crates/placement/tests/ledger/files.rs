@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_placement::ledger::sqlite::{LedgerLocation, SqliteLedger, backup};
-use berth_placement::ledger::{Ledger as _, LedgerError, Operated as _, RequestError};
+use berth_placement::ledger::{Ledger as _, LedgerError, LedgerProblem, Operated as _, RequestError};
 use berth_placement_model::{Command, Key};
 use rusqlite::Connection;
+use tokio::time::{sleep, timeout};
 
 use crate::world::{OLD_ROWS, Still, World, claim, listed, metrics, providers, soon};
 
@@ -146,12 +147,59 @@ async fn a_full_disk_refuses_writes_and_loses_nothing() {
         }
     };
     assert_eq!(refused, RequestError::Unavailable("the disk of the database is full".to_owned()));
+    assert_eq!(problems(&ledger), [LedgerProblem::DiskFull]);
+    assert_eq!((ledger.impediment(), ledger.impairment()), (None, Some(LedgerProblem::DiskFull.text())));
     assert!(made.len() > 5);
     let model = ledger.model(soon()).await.unwrap();
     assert_eq!(providers(&model).len(), made.len());
     ledger.limit_pages(100_000).await.unwrap();
-    let create = Command::CreateProvider { uuid: Key::new("after"), name: "after".to_owned(), parent: None };
-    ledger.write(create, soon()).await.unwrap();
+    ledger.write(creation("after"), soon()).await.unwrap();
+    assert_eq!((problems(&ledger), ledger.impairment()), (Vec::new(), None));
+    ledger.close().await;
+}
+
+fn creation(name: &str) -> Command {
+    Command::CreateProvider { uuid: Key::new(name), name: name.to_owned(), parent: None }
+}
+
+fn problems(ledger: &SqliteLedger) -> Vec<LedgerProblem> {
+    ledger.problems().into_iter().filter_map(|(problem, holds)| holds.then_some(problem)).collect()
+}
+
+/// Waits until the ledger cannot work because of this, or can.
+async fn reported(ledger: &SqliteLedger, expected: Option<LedgerProblem>) {
+    let why = expected.map(LedgerProblem::text);
+    let waited = timeout(Duration::from_secs(10), async {
+        while ledger.impediment() != why {
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("{:?} instead of {why:?}", ledger.impediment()));
+    assert_eq!(problems(ledger), expected.into_iter().collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_missing_or_replaced_gets_no_writes_until_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, aside, other] = ["ledger.db", "aside.db", "other.db"].map(|name| folder.path().join(name));
+    let ledger = open(&LedgerLocation::File(path.clone())).unwrap();
+    ledger.write(creation("before"), soon()).await.unwrap();
+    backup(&path, &other).unwrap();
+    for problem in [LedgerProblem::FileMissing, LedgerProblem::FileReplaced] {
+        fs::rename(&path, &aside).unwrap();
+        if problem == LedgerProblem::FileReplaced {
+            fs::copy(&other, &path).unwrap();
+        }
+        reported(&ledger, Some(problem)).await;
+        let refused = Err(RequestError::Unavailable(problem.text().to_owned()));
+        assert_eq!(ledger.write(creation("lost"), soon()).await, refused);
+        assert_eq!(ledger.consumer(&Key::new("c"), soon()).await.map(drop), refused.map(|_| ()));
+        assert!(ledger.model(soon()).await.unwrap().provider(&Key::new("before")).is_some());
+        fs::rename(&aside, &path).unwrap();
+        reported(&ledger, None).await;
+        ledger.write(creation(problem.label()), soon()).await.unwrap();
+        assert_eq!(ledger.check(soon()).await.unwrap(), Vec::<String>::new());
+    }
     ledger.close().await;
 }
 

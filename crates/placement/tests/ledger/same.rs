@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement::ledger::{ConsumerRecord, KindFilter, RequestError, Usage, UsageQuestion};
+use berth_placement::ledger::{ConsumerAmounts, ConsumerRecord, KindFilter, RequestError, Usage, UsageQuestion};
 use berth_placement_model::command::UNKNOWN_OWNER;
 use berth_placement_model::testing::MemoryState;
 use berth_placement_model::{ClassName, Key, ProviderId};
@@ -116,7 +116,10 @@ async fn a_provider_tells_who_is_there(world: World) {
     let claim = crate::world::claim("a", &[("p1", &[("VCPU", 3)])]);
     world.ok(berth_placement_model::Command::SetAllocations(claim)).await;
     let one = ask("p1").await.unwrap();
-    assert_eq!(one.consumers, [(Key::new("a"), (1, [(ClassName::new("VCPU"), 3)].into()))].into());
+    assert_eq!(
+        one.consumers,
+        [ConsumerAmounts { consumer: Key::new("a"), generation: 1, amounts: vec![(ClassName::new("VCPU"), 3)] }]
+    );
     assert_eq!((one.modified, one.generation), (Some(now()), 2));
 }
 

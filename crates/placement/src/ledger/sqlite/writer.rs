@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 
 use super::file::Lock;
+use super::file_watch::FileWatch;
 use super::rows::Names;
 use super::{apply, contents, load};
 use crate::ledger::after::Effects;
@@ -51,6 +52,7 @@ pub(super) struct Writer {
     pub metrics: LedgerMetrics,
     pub runtime: Handle,
     pub lock: Option<Lock>,
+    pub files: Option<Arc<FileWatch>>,
     /// Tells that the thread has ended, however that came.
     pub ended: DropGuard,
 }
@@ -111,15 +113,19 @@ impl Writer {
         // A caller that is gone no longer needs the write.
         let batch: Vec<_> = batch.into_iter().filter(|write| !write.answer.is_closed()).collect();
         let now = times::rounded(self.clock.now());
-        let (models, runtime) = (self.cache.clone(), self.runtime.clone());
+        let (models, runtime, files) = (self.cache.clone(), self.runtime.clone(), self.files.clone());
         let publishing;
         let answers = match self.attempt(&batch, now) {
             Err(error) => vec![Err(error); batch.len()],
             Ok(Attempt { transaction, answers, changes }) => {
                 publishing = runtime.block_on(models.start_publishing());
                 if let Err(error) = transaction.commit() {
+                    note_failure(files.as_deref(), &error);
                     vec![Err(classify_commit_error(&error)); batch.len()]
                 } else {
+                    if let Some(files) = files.filter(|_| !changes.is_empty()) {
+                        files.note_success();
+                    }
                     models.change(changes);
                     drop(publishing);
                     answers
@@ -140,7 +146,7 @@ impl Writer {
         let mut changes = ChangeSet::default();
         let mut answers = Vec::with_capacity(batch.len());
         for write in batch {
-            let answer = write_one(&transaction, write, now, &mut changes);
+            let answer = write_one(&transaction, write, now, &mut changes, self.files.as_deref());
             if transaction.is_autocommit() {
                 // SQLite has rolled everything back, also the other writes of the batch.
                 return Err(answer
@@ -171,13 +177,28 @@ impl From<rusqlite::Error> for WriteFailure {
     }
 }
 
-fn write_one(connection: &Connection, write: &Write, now: Timestamp, changes: &mut ChangeSet) -> Answer {
+fn note_failure(files: Option<&FileWatch>, error: &rusqlite::Error) {
+    if let Some(files) = files {
+        files.note_failure(error);
+    }
+}
+
+fn write_one(
+    connection: &Connection,
+    write: &Write,
+    now: Timestamp,
+    changes: &mut ChangeSet,
+    files: Option<&FileWatch>,
+) -> Answer {
     if write.until <= Instant::now() {
         return Err(RequestError::Unavailable("too many writes wait".to_owned()));
     }
     execute(connection, &write.command, now, changes).map_err(|fault| match fault {
         WriteFailure::Refused(refusal) => RequestError::Refused(refusal),
-        WriteFailure::Sqlite(error) => unavailable(&error),
+        WriteFailure::Sqlite(error) => {
+            note_failure(files, &error);
+            unavailable(&error)
+        }
     })
 }
 
