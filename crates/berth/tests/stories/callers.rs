@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use serde_json::json;
+use tokio::process::{Child, Command};
 
 use crate::support::desk::Desk;
 use crate::support::http::{get, get_as, get_secure};
@@ -79,6 +81,55 @@ async fn metrics_are_for_callers_that_the_api_server_allows_to_read_them() {
     world.control_plane().restart_api_server().await.unwrap();
     answers(address, &second, 200).await;
     world.stop().await;
+}
+
+/// Starts a server of the Placement API whose metrics are for known callers, with this kubeconfig, if any.
+fn placement(folder: &Path, metrics: SocketAddr, kubeconfig: Option<&Path>) -> Child {
+    let [api] = free_addresses();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+    command.args(["placement", "--metrics-secure", &format!("--listen={api}"), &format!("--metrics-listen={metrics}")]);
+    command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST").env("HOME", folder);
+    command.envs(kubeconfig.map(|path| ("KUBECONFIG", path)));
+    command.current_dir(folder).kill_on_drop(true).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[tokio::test]
+async fn metrics_of_placement_are_for_the_same_callers_and_its_probes_for_everyone() {
+    let mut world = World::without_operator().await;
+    apply_roles(&world).await;
+    let (_, prometheus) = account(&mut world, "scraper", Some("berth-metrics")).await;
+    let (_, visitor) = account(&mut world, "guest", None).await;
+    let (kubeconfig, _) = account(&mut world, "placement", Some("system:auth-delegator")).await;
+    let (folder, [address]) = (tempfile::tempdir().unwrap(), free_addresses());
+    let _server = placement(folder.path(), address, Some(&kubeconfig));
+    let ready = until(async || {
+        let answer = get(address, "/readyz").await;
+        so(answer.as_ref().is_some_and(|(status, _)| *status == 200), || format!("{answer:?}"))
+    });
+    ready.await.unwrap();
+    assert!(answers(address, &prometheus, 200).await.contains("berth_placement_model_providers"));
+    for (path, shown, status) in [
+        (METRICS, None, 401),
+        (METRICS, Some(&*visitor), 403),
+        ("/check", None, 401),
+        ("/check", Some(&*prometheus), 403),
+    ] {
+        assert_eq!(get_secure(address, path, shown).await.unwrap().0, status, "{path} {shown:?}");
+    }
+    assert_eq!(get(address, METRICS).await.unwrap().0, 400);
+    assert_eq!(get(address, "/check").await.unwrap().0, 200, "for `berth placement check`, which is local");
+}
+
+#[tokio::test]
+async fn placement_without_an_api_server_to_ask_does_not_start_with_metrics_for_known_callers() {
+    let (folder, [address]) = (tempfile::tempdir().unwrap(), free_addresses());
+    let ended = placement(folder.path(), address, None).wait_with_output().await.unwrap();
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    let last = errors.lines().last().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{errors}");
+    let line = "berth: the metrics are for callers that the API server knows (--metrics-secure), and there is none to ask; set \
+                KUBECONFIG, run in a pod with a service account, or pass --metrics-secure=false: ";
+    assert!(last.starts_with(line), "{errors}");
 }
 
 /// An address of this machine that is not loopback, and a free port.
