@@ -70,7 +70,7 @@ pub struct OperatorArguments {
     /// Address of /metrics; 0 switches it off.
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: String,
-    /// Serve metrics over HTTPS with access checks. Not available yet: pass --metrics-secure=false.
+    /// Serve metrics over HTTPS, to callers that the API server allows to get /metrics.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub metrics_secure: bool,
     /// Compete with other replicas for the Lease leaderElectionID; the winner runs the controllers.
@@ -99,13 +99,13 @@ pub struct IgnoredArguments {
     /// Ignored: there is no webhook.
     #[arg(long, hide = true)]
     pub webhook_cert_key: Option<String>,
-    /// Ignored as long as metrics are plain HTTP.
+    /// Ignored: the certificate of the metrics is self-signed.
     #[arg(long, hide = true)]
     pub metrics_cert_path: Option<String>,
-    /// Ignored as long as metrics are plain HTTP.
+    /// Ignored: the certificate of the metrics is self-signed.
     #[arg(long, hide = true)]
     pub metrics_cert_name: Option<String>,
-    /// Ignored as long as metrics are plain HTTP.
+    /// Ignored: the certificate of the metrics is self-signed.
     #[arg(long, hide = true)]
     pub metrics_cert_key: Option<String>,
     /// Ignored: log lines carry no stack traces.

@@ -27,6 +27,15 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The metrics are for callers that an API server knows, and there is none.
+    #[error(
+        "the metrics are for callers that the API server knows (--metrics-secure), and there is none to ask; set KUBECONFIG, run \
+         in a pod with a service account, or pass --metrics-secure=false"
+    )]
+    NoReaders {
+        #[source]
+        source: ConnectError,
+    },
     #[error(transparent)]
     Http(#[from] HttpError),
     #[error(transparent)]

@@ -34,8 +34,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::args::{LogArguments, OperatorArguments};
+use crate::callers::Callers;
 use crate::error::Error;
-use crate::wiring::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights};
+use crate::wiring::{
+    Controllers, Duties, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights,
+};
 use crate::{log_level, watchdog};
 use apis::Announced;
 use leading::{Leading, TAKE_OVER, hostname};
@@ -85,15 +88,28 @@ async fn operate(
     let metrics = OperatorMetrics::register(&registry, &memory)?;
     let (parts, mut ends) = Parts::new(stop.clone());
     parts.spawn_endless("the listener for the log level", log_level::serve(verbosity, stop.clone()));
-    let ready = Readiness::new();
+    let (ready, callers) = (Readiness::new(), Callers::unreached());
     let awaited = Awaited {
         stores: ready.component("stores of cluster home"),
         apis: Announced::new(arguments, configuration, &ready, &metrics.http)?,
     };
-    serve(arguments, &registry, &metrics, &parts, &ready).await?;
+    serve(arguments, &registry, &metrics, &parts, (&ready, &callers)).await?;
     let leading = OnceCell::new();
-    let process =
-        Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
+    let duties = Duties {
+        competes: arguments.leader_elect,
+        checks_callers: awaited.apis.are_open_to_others() || has_secure_metrics(arguments)?,
+    };
+    let process = Process {
+        arguments,
+        configuration,
+        routes,
+        memory,
+        metrics,
+        callers,
+        duties,
+        parts: parts.clone(),
+        leading: &leading,
+    };
     let outcome = tokio::select! {
         biased;
         () = stop.cancelled() => Ok(()),
@@ -141,7 +157,7 @@ async fn serve(
     registry: &Metrics,
     metrics: &OperatorMetrics,
     parts: &Parts,
-    ready: &Readiness,
+    (ready, callers): (&Readiness, &Callers),
 ) -> Result<(), Error> {
     if let Some(address) = Address::from_flag(&arguments.health_probe_bind_address)? {
         let (listener, router) = (address.listen().await?, health::router(Readiness::new(), ready.clone()));
@@ -151,9 +167,18 @@ async fn serve(
     if let Some(address) = Address::from_flag(&arguments.metrics_bind_address)? {
         let (listener, router) = (address.listen().await?, metrics_router(registry.clone()));
         let server = Server::new("metrics").with_metrics(&metrics.http).with_limits(Limits::of_probes());
+        let (server, router) = if arguments.metrics_secure {
+            server.for_authorized(router, None, Arc::new(callers.clone()))?
+        } else {
+            (server, router)
+        };
         parts.spawn("the listener of the metrics", server.serve_apart(listener, router, parts.stop.clone()));
     }
     Ok(())
+}
+
+fn has_secure_metrics(arguments: &OperatorArguments) -> Result<bool, Error> {
+    Ok(arguments.metrics_secure && Address::from_flag(&arguments.metrics_bind_address)?.is_some())
 }
 
 /// The conditions that every process waits for before it is ready. They are registered before the probes are served, so
@@ -170,6 +195,8 @@ struct Process<'a> {
     routes: Routes,
     memory: Memory,
     metrics: OperatorMetrics,
+    callers: Callers,
+    duties: Duties,
     parts: Parts,
     /// Set when it is known how this process becomes leader.
     leading: &'a OnceCell<Leading>,
@@ -196,7 +223,7 @@ impl Process<'_> {
         let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
         let environment = self.environment(&clusters, leading)?;
         let deciding = leading.deciding();
-        let claims = apis.serve(&self.memory, &environment, &deciding, &mut manager, &self.parts)?;
+        let claims = apis.serve(&self.memory, &environment, (&deciding, &self.callers), &mut manager, &self.parts)?;
         self.spawn_all(manager.replica_work());
         if leading.acquired().await {
             self.prepare_take_over().await;
@@ -227,6 +254,7 @@ impl Process<'_> {
     async fn reach(&self, ready: &Readiness, synced: &Component) -> Result<Clusters, Error> {
         let clusters = self.connect(synced).await?;
         let home = clusters.home();
+        self.callers.ask(home);
         let cluster_health = ClusterHealth::new(self.metrics.cluster.cluster_health.clone());
         cluster_health.check(home, &self.needs(home)).await.map_err(Error::Preflight)?;
         for remote in clusters.remotes() {
@@ -243,7 +271,7 @@ impl Process<'_> {
     }
 
     fn needs(&self, cluster: &Cluster) -> Vec<Need> {
-        let rights = rights(self.configuration, self.arguments.leader_elect);
+        let rights = rights(self.configuration, self.duties);
         needs(&rights, &self.routes, &cluster.name, cluster.client.default_namespace())
     }
 
@@ -352,16 +380,11 @@ impl Process<'_> {
 
 /// Refuses requested features that this version does not have.
 fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
-    let refuse =
-        |what: &str, instead: &str| Err(Error::NotProvided { what: what.to_owned(), instead: instead.to_owned() });
     if arguments.leader_elect && configuration.common.leader_election_id.is_empty() {
         return Err(Error::NoLease);
     }
     // Before anything is contacted: a missing file would otherwise be noticed when the listener opens.
     configuration.scheduler.read_tokens()?;
-    if arguments.metrics_secure && arguments.metrics_bind_address != "0" {
-        return refuse("--metrics-secure", "pass --metrics-secure=false and restrict the port by network policy");
-    }
     Ok(())
 }
 

@@ -24,4 +24,4 @@ pub use metrics::OperatorMetrics;
 pub(crate) use nova::claim_keeper;
 pub use nova::{ClaimRestorer, DecidingState, Nova};
 pub(crate) use rights::counted_pipelines;
-pub use rights::{all_rights, rights};
+pub use rights::{Duties, all_rights, rights};

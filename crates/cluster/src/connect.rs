@@ -19,8 +19,10 @@ use crate::{Cluster, Clusters, chain};
 
 mod error;
 mod stack;
+mod token;
 
 pub use error::ConnectError;
+pub use token::bearer_token;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -29,6 +31,11 @@ impl Cluster {
     /// `~/.kube/config`, the service account of the pod. It is called `home`.
     pub async fn connect(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Self, ConnectError> {
         home(configured(kubeconfig, user_agent).await?, kubeconfig, None).await
+    }
+
+    /// The same cluster without speaking to it: it may be away for now.
+    pub async fn unreached(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Self, ConnectError> {
+        client_of_home(configured(kubeconfig, user_agent).await?, kubeconfig, None)
     }
 
     /// Connects to the home cluster as [`Cluster::connect`] does, and prepares clients of the remotes, with the credentials
@@ -67,12 +74,20 @@ async fn configured(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Confi
 
 async fn home(config: Config, kubeconfig: Option<&Path>, skew: Option<ClockSkew>) -> Result<Cluster, ConnectError> {
     let server = config.cluster_url.to_string();
-    let client = stack::client(config, skew).map_err(|error| ConnectError::Invalid {
-        origin: kubeconfig.map_or("found in the environment".to_owned(), |path| path.display().to_string()),
-        reason: chain(&error),
-    })?;
-    greet(&client, server).await?;
+    let home = client_of_home(config, kubeconfig, skew)?;
+    greet(&home.client, server).await?;
+    Ok(home)
+}
+
+fn client_of_home(config: Config, kubeconfig: Option<&Path>, skew: Option<ClockSkew>) -> Result<Cluster, ConnectError> {
+    let client = stack::client(config, skew).map_err(|error| invalid(kubeconfig, chain(&error)))?;
     Ok(Cluster { name: ClusterName::home(), client })
+}
+
+/// Where a configuration was found is part of the error.
+fn invalid(kubeconfig: Option<&Path>, reason: String) -> ConnectError {
+    let origin = kubeconfig.map_or("found in the environment".to_owned(), |path| path.display().to_string());
+    ConnectError::Invalid { origin, reason }
 }
 
 async fn from_file(path: &Path) -> Result<Config, ConnectError> {

@@ -6,6 +6,7 @@
 //! get keys, read stores, and write through writers that a [`Fence`] stops when another process may lead
 //! ([`Election`]). Every key names its cluster.
 
+mod access_reviews;
 mod admission;
 mod answers;
 mod chain;
@@ -46,13 +47,14 @@ mod watch;
 mod write;
 mod write_limiter;
 
+pub use access_reviews::{AccessReviews, AccessVerdict};
 pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
 pub use chain::chain;
 pub use cluster::Cluster;
 pub use cluster_health::{ClusterHealth, watch_cluster_health};
 pub use clusters::Clusters;
 pub use conflicts::watch_conflicts;
-pub use connect::{ConnectError, home_server};
+pub use connect::{ConnectError, bearer_token, home_server};
 pub use decode_guard::DecodeGuard;
 pub use definitions::{Definition, DefinitionState, definitions_of_others};
 pub use difference::difference;
@@ -77,7 +79,7 @@ pub use metrics::{
 };
 pub use pause::{PauseCause, Pauses};
 pub use preflight::{Need, Preflight, Verb, preflight};
-pub use read_once::{Listed, ReadError, leave_out};
+pub use read_once::{Listed, ReadError, leave_out, read_pages};
 pub use rights::{Right, Role, Rule, needs, roles};
 pub use routing::{RouteError, Routes};
 pub use single::{Single, SingleKind, State};

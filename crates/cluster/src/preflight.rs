@@ -36,6 +36,8 @@ pub enum Verb {
 
 impl Verb {
     pub const READ: &'static [Self] = &[Self::Get, Self::List, Self::Watch];
+    /// What a watch needs. A writer also needs [`Verb::Get`], to find out what became of a write without an answer.
+    pub const FOLLOW: &'static [Self] = &[Self::List, Self::Watch];
 
     /// Whether a rule that names objects can allow it: an object that is to be created has no name yet when RBAC decides.
     pub(crate) fn can_be_limited_by_name(self) -> bool {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::answers::describe_status;
 use crate::deadlines::READ_DEADLINE;
-use crate::{Cluster, DecodeGuard, Kind, Store, chain, kind_name};
+use crate::{Cluster, CompletenessProof, DecodeGuard, Kind, Store, chain, kind_name};
 
 /// The size of a page.
 const PAGE: u32 = 500;
@@ -102,15 +102,37 @@ impl Failure {
     }
 }
 
+/// Reads all present objects of a kind page by page, within a minute, for those who keep little of each. The proof is that
+/// these were all.
+pub async fn read_pages<K: Kind>(
+    cluster: &Cluster,
+    mut take: impl FnMut(DecodeGuard<K>),
+) -> Result<CompletenessProof<K>, ReadError> {
+    let api = Api::all(cluster.client.clone());
+    match timeout(WHOLE, each_page(&api, |items| items.into_iter().for_each(&mut take))).await {
+        Ok(read) => read.map_err(|failure| failure.of::<K>(cluster))?,
+        Err(_) => return Err(Failure::silence(WHOLE).of::<K>(cluster)),
+    }
+    Ok(CompletenessProof::new(cluster.name.clone()))
+}
+
 async fn pages<K: Kind>(api: &Api<DecodeGuard<K>>) -> Result<Vec<DecodeGuard<K>>, Failure> {
-    let mut token = None;
     let mut all = Vec::new();
+    each_page(api, |items| all.extend(items)).await?;
+    Ok(all)
+}
+
+async fn each_page<K: Kind>(
+    api: &Api<DecodeGuard<K>>,
+    mut take: impl FnMut(Vec<DecodeGuard<K>>),
+) -> Result<(), Failure> {
+    let mut token = None;
     loop {
         let read = page(api, token.as_deref()).await?;
-        all.extend(read.items);
+        take(read.items);
         token = read.metadata.continue_.filter(|token| !token.is_empty());
         if token.is_none() {
-            return Ok(all);
+            return Ok(());
         }
     }
 }

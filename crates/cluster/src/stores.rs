@@ -374,7 +374,7 @@ struct Reading {
 
 impl Visitor for Reading {
     fn visit<K: Kind>(&mut self, _: &Store<K>, properties: &Properties) {
-        let read = Right::kind::<K>(Verb::READ).because(properties.why);
+        let read = Right::kind::<K>(Verb::FOLLOW).because(properties.why);
         match properties.presence {
             Presence::Installed if self.watches_installed => self.rights.push(read.at_home().optional()),
             Presence::Installed => {}

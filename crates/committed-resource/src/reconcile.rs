@@ -87,11 +87,11 @@ impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
 
     fn rights((): &()) -> Vec<Right> {
         vec![
-            Right::kind::<CommittedResource>(&[Verb::Patch])
+            Right::kind::<CommittedResource>(&[Verb::Get, Verb::Patch])
                 .because("The finalizer of commitments. Their spec belongs to others; RBAC cannot tell the two apart."),
             Right::status::<CommittedResource>(&[Verb::Patch]).because("What became of a commitment."),
             Right::events_about::<CommittedResource>().because("Events about commitments."),
-            Right::kind::<Reservation>(&[Verb::Create, Verb::Patch, Verb::Delete])
+            Right::kind::<Reservation>(&[Verb::Get, Verb::Create, Verb::Patch, Verb::Delete])
                 .because("Slots of commitments are created, sized and deleted."),
         ]
     }

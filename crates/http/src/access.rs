@@ -1,7 +1,5 @@
 //! Decides where an API listens. Without authentication that is loopback, unless the user allows other addresses.
 
-use std::net::IpAddr;
-
 use crate::address::Address;
 use crate::error::HttpError;
 
@@ -59,7 +57,7 @@ impl Access {
         instead: &'static str,
     ) -> Result<ListenAddress, HttpError> {
         let (is_set, address) = (set.is_some(), set.unwrap_or(default));
-        if self != Self::Open || is_loopback(&address) {
+        if self != Self::Open || address.is_loopback() {
             return Ok(ListenAddress::Wanted(address));
         }
         if is_set {
@@ -68,13 +66,6 @@ impl Access {
         let host = Some("127.0.0.1".to_owned());
         Ok(ListenAddress::LoopbackInstead(Address { host, ..address }))
     }
-}
-
-/// Whether only this machine can connect to the address.
-fn is_loopback(address: &Address) -> bool {
-    let Some(host) = &address.host else { return false };
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
 }
 
 #[cfg(test)]

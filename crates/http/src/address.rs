@@ -1,6 +1,6 @@
 //! Reads the address flags (`:8081`, `host:port`, `0` for off) and opens sockets.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::{fmt, io};
 
@@ -28,6 +28,13 @@ impl Address {
     /// Reads the value of a flag; `None` means that the server is off (`0`, or nothing at all).
     pub fn from_flag(text: &str) -> Result<Option<Self>, HttpError> {
         if text.is_empty() || text == "0" { Ok(None) } else { text.parse().map(Some) }
+    }
+
+    /// Whether only this machine can connect to it.
+    pub fn is_loopback(&self) -> bool {
+        let Some(host) = &self.host else { return false };
+        host.eq_ignore_ascii_case("localhost")
+            || host.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
     }
 
     /// Opens the socket. For all interfaces that is IPv6 and IPv4, or IPv4 alone where there is no IPv6.

@@ -23,6 +23,12 @@ pub enum HttpError {
         #[source]
         source: std::io::Error,
     },
+    /// A self-signed certificate could not be made.
+    #[error("cannot make a certificate for TLS; this is a bug, report it, and pass --metrics-secure=false until then")]
+    Certificate {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A server that has a thread of its own got none, or its thread has ended.
     #[error("a server cannot run on a thread of its own; check the limit of threads and processes")]
     Thread {

@@ -4,6 +4,8 @@
 pub mod access;
 pub mod address;
 pub mod answer;
+pub mod authorization;
+mod authorized_listener;
 mod connections;
 pub mod content;
 pub mod error;
@@ -20,9 +22,12 @@ mod request_body;
 pub mod request_id;
 pub mod server;
 mod stream;
+mod tls;
 
 pub use access::{Access, ListenAddress};
 pub use address::Address;
+pub use authorization::{AccessAnswer, Authorizer};
+pub use authorized_listener::needs_tls;
 pub use connections::Peer;
 pub use content::Content;
 pub use error::HttpError;
@@ -33,3 +38,4 @@ pub use observe::LogReason;
 pub use reachable::base_url;
 pub use request_id::RequestId;
 pub use server::{Server, serve};
+pub use tls::Tls;

@@ -17,6 +17,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -32,6 +33,7 @@ use crate::metrics::HttpMetrics;
 use crate::observe::{self, Observer};
 use crate::request_body::RequestBody;
 use crate::stream::TimeoutStream;
+use crate::tls::{Opened, SecureListener, Tls};
 
 /// How often idle connections are checked.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -62,12 +64,14 @@ pub struct Server {
     name: &'static str,
     limits: Limits,
     metrics: Option<HttpMetrics>,
+    secure: Option<SecureListener>,
 }
 
 /// What the connections of a server share.
 struct Serving {
     server: Server,
     router: Router,
+    secure: Option<SecureListener>,
     stop: CancellationToken,
     connections: Connections,
 }
@@ -75,7 +79,7 @@ struct Serving {
 impl Server {
     /// A server with the usual limits. `name` is one of a few, for example `api` or `probes`.
     pub fn new(name: &'static str) -> Self {
-        Self { name, limits: Limits::default(), metrics: None }
+        Self { name, limits: Limits::default(), metrics: None, secure: None }
     }
 
     #[must_use]
@@ -88,10 +92,24 @@ impl Server {
         Self { metrics: Some(metrics.clone()), ..self }
     }
 
+    /// Serves the router over TLS only, and `plain` to clients that connect without it.
+    #[must_use]
+    pub fn with_tls(self, tls: Tls, plain: Router) -> Self {
+        Self { secure: Some(SecureListener { tls, plain }), ..self }
+    }
+
     /// The router with everything that happens around a request, for tests without a socket.
     pub fn around(&self, router: Router) -> Router {
-        let Self { name: server, limits, metrics, .. } = self.clone();
-        observe::around(router, Arc::new(Observer::new(server, limits, metrics)))
+        self.around_all(router).0
+    }
+
+    fn around_all(&self, router: Router) -> (Router, Option<SecureListener>) {
+        let observer = Arc::new(Observer::new(self.name, self.limits.clone(), self.metrics.clone()));
+        let secure = self.secure.clone().map(|SecureListener { tls, plain }| {
+            let plain = observe::around(plain, observer.clone());
+            SecureListener { tls, plain }
+        });
+        (observe::around(router, observer), secure)
     }
 
     /// Serves until `stop` is cancelled; then no connection is accepted, requests that run get [`Limits::drain`] to be
@@ -100,8 +118,10 @@ impl Server {
         // Our own end must not stop the rest of the process: that is up to the caller, who gets the error.
         let stop = stop.child_token();
         let mut tasks = JoinSet::new();
+        let (router, secure) = self.around_all(router);
         let serving = Arc::new(Serving {
-            router: self.around(router),
+            router,
+            secure,
             connections: Connections::new(self.name, &self.limits, self.metrics.clone()),
             stop: stop.clone(),
             server: self,
@@ -217,10 +237,33 @@ impl Serving {
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, open: OpenConnection) {
         // Answers are written whole; waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
-        let Limits { headers, pause, .. } = self.server.limits;
         let exchange = Arc::new(Exchange::new(open));
+        let Some(secure) = &self.secure else { return self.converse(stream, &self.router, exchange, peer).await };
+        let opened = tokio::select! {
+            biased;
+            () = exchange.closed() => return,
+            () = self.stop.cancelled() => return,
+            opened = timeout(self.server.limits.headers, secure.tls.open(stream)) => opened,
+        };
+        match opened.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
+            Ok(Opened::Secure(stream)) => self.converse(stream, &self.router, exchange, peer).await,
+            Ok(Opened::Plain(stream)) => self.converse(stream, &secure.plain, exchange, peer).await,
+            Err(error) => {
+                tracing::debug!(server = self.server.name, peer = %peer, error = %error, "connection not opened");
+            }
+        }
+    }
+
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        router: &Router,
+        exchange: Arc<Exchange>,
+        peer: SocketAddr,
+    ) {
+        let Limits { headers, pause, .. } = self.server.limits;
         let stream = TimeoutStream::new(stream, exchange.clone(), headers, pause);
-        let service = service_fn(|request| handle(self.router.clone(), exchange.clone(), peer, request));
+        let service = service_fn(|request| handle(router.clone(), exchange.clone(), peer, request));
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(HELD);
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));

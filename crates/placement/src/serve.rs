@@ -4,17 +4,18 @@ mod database;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use berth_http::metrics::HttpMetrics;
-use berth_http::{Access, Address, Component, HttpError, Limits, Readiness, Server, health};
+use berth_http::{Access, Address, Authorizer, Component, HttpError, Limits, Readiness, Server, health, needs_tls};
 use berth_placement_model::Model;
 use berth_telemetry::clock::SystemClock;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
@@ -38,6 +39,8 @@ pub struct Settings {
     pub listen: Address,
     /// Where `/healthz`, `/readyz`, `/metrics` and `/check` are served, if anywhere.
     pub metrics_listen: Option<Address>,
+    /// Who may read the metrics, and compare, over TLS; `None`: everyone, without TLS.
+    pub metrics_readers: Option<Arc<dyn Authorizer>>,
     /// Connections of the API, at most.
     pub connections: usize,
     /// Peers, such as proxies, that may have more than a quarter of them.
@@ -88,10 +91,16 @@ pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToke
         Some(address) => {
             let listener = address.listen().await?;
             tracing::info!(address = %local(address, &listener), "serving probes and metrics");
-            let routes = health::router(Readiness::new(), ready.clone())
-                .merge(berth_http::metrics::router(registry))
-                .merge(router(watched.clone()));
             let server = Server::new("metrics").with_metrics(&http).with_limits(Limits::of_probes());
+            let (probes, metrics) =
+                (health::router(Readiness::new(), ready.clone()), berth_http::metrics::router(registry));
+            let (server, routes) = match settings.metrics_readers.clone() {
+                None => (server, probes.merge(metrics).merge(router(watched.clone()))),
+                Some(readers) => {
+                    let plain = probes.merge(local_only(router(watched.clone())));
+                    server.for_authorized(metrics.merge(router(watched.clone())), Some(plain), readers)?
+                }
+            };
             Some(tokio::spawn(server.serve_apart(listener, routes, side_stop.clone())))
         }
     };
@@ -245,6 +254,17 @@ async fn report_impediment(ledger: &dyn Operated, component: &Component) -> Infa
 
 fn router(watched: Watched) -> Router {
     Router::new().route("/check", get(check).with_state(watched))
+}
+
+/// `berth placement check` runs where the server runs, and has no token.
+fn local_only(router: Router) -> Router {
+    router.route_layer(from_fn(refuse_others))
+}
+
+async fn refuse_others(request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let is_local = peer.is_some_and(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback());
+    if is_local { next.run(request).await } else { needs_tls().await }
 }
 
 async fn check(State(watched): State<Watched>) -> Response {

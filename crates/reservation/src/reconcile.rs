@@ -88,7 +88,8 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
 
     fn rights((): &()) -> Vec<Right> {
         vec![
-            Right::kind::<Reservation>(&[Verb::Patch]).because("Slots get a host, lose it, and follow their VMs."),
+            Right::kind::<Reservation>(&[Verb::Get, Verb::Patch])
+                .because("Slots get a host, lose it, and follow their VMs."),
             Right::status::<Reservation>(&[Verb::Patch]).because("Whether a slot is in force, and where."),
             Right::events_about::<Reservation>().because("Events about slots."),
         ]

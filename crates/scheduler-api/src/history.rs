@@ -4,7 +4,9 @@
 mod decided;
 mod explanation;
 mod histories;
+mod limit;
 mod object;
+mod retention;
 #[cfg(test)]
 mod tests;
 
@@ -12,3 +14,4 @@ pub use decided::{HistoryDecision, RunResult, decided};
 pub use explanation::explanation;
 pub use histories::{Histories, HistoryMetrics, HistoryParts};
 pub use object::{new, next};
+pub use retention::{HistoryRetention, HistoryRules, RetentionMetrics};

@@ -154,8 +154,9 @@ async fn what_cannot_be_named_or_written_is_counted_and_stops_nothing() {
     failed.result = Err(SchedulerError::Pipeline("p".to_owned()));
     process.histories.take(&failed);
     process.scene.server.fail_always(Verb::Get, &path, Fault::Hang);
-    for _ in 0..1100 {
-        process.histories.take(&outcome(VM, &["a"], false));
+    process.histories.take(&outcome(VM, &["a"], false));
+    for number in 0..1100 {
+        process.histories.take(&outcome(&format!("vm-{number}"), &["a"], false));
     }
     assert!(process.scene.metrics.render().contains("berth_histories_total{outcome=\"queue_full\"}"));
 }

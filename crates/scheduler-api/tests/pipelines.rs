@@ -12,7 +12,7 @@ use berth_crds::Pipeline;
 use berth_scheduler::{BuiltIn, Request, SchedulerError, Settings};
 use berth_scheduler_api::pipelines::{Context, PipelineController, PipelineLoader};
 use berth_telemetry::config::Pipelines as Mode;
-use berth_testkit::path_of;
+use berth_testkit::{Fault, Verb, path_of};
 use serde_json::{Value, json};
 
 use support::{Scene, until};
@@ -99,6 +99,24 @@ async fn conditions_follow_the_object_and_are_written_once() {
     process.scene.server.delete::<Pipeline>("mine").unwrap();
     until("it is gone", || async { process.store.is_empty() }).await;
     assert!(!process.knows("mine"));
+}
+
+/// The account of the operator may list and watch Pipelines, but not get them.
+#[tokio::test(start_paused = true)]
+async fn conditions_whose_write_has_no_answer_are_written_without_a_read() {
+    for fault in [Fault::LoseAnswer, Fault::CutBefore, Fault::Hang] {
+        let process = Process::new(Mode::BuiltInAndCrd);
+        process.lead(Fence::open());
+        process.scene.server.fail(Verb::PatchStatus, &path_of::<Pipeline>("mine"), 1, fault);
+        process.scene.server.fail_always(Verb::Get, &path_of::<Pipeline>("mine"), Fault::Forbidden);
+        process.create("mine", &["filter_correct_az"]);
+        process.scene.synced(&process.store).await;
+        until("the conditions are written", || async { process.conditions("mine").len() == 3 }).await;
+        tokio::time::sleep(std::time::Duration::from_secs(120)).await;
+        assert_eq!(process.store.doubts(), [], "{fault:?}");
+        let calls = process.scene.server.calls();
+        assert!(!calls.iter().any(|call| call.contains(" get ") && call.contains("pipelines/mine")), "{calls:#?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ mod failover;
 mod feature_gates;
 mod finding;
 mod flavor_group_resources;
+mod history;
 mod http;
 mod mask;
 mod placement;
@@ -50,6 +51,7 @@ pub use controllers::{Controller, Task};
 pub use feature_gates::FeatureGates;
 pub use finding::{Finding, Findings, KeyDoc, Severity};
 pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
+pub use history::History;
 pub use http::Http;
 pub use mask::mask_urls;
 pub use placement::Placement;
@@ -101,6 +103,8 @@ pub struct Configuration {
     pub pause: Pause,
     /// `auth`.
     pub auth: Auth,
+    /// `history`: History objects.
+    pub history: History,
     /// `http`: the listeners of the APIs.
     pub http: Http,
     /// `placement`: the server of the Placement API.
@@ -187,6 +191,7 @@ impl Configuration {
             disruption_limit: s.renamed_section("brake", "disruptionLimit", DisruptionLimit::read),
             pause: s.renamed_section("freeze", "pause", Pause::read),
             auth: s.section("auth", |s| Auth::read(s, common.keystone.is_some())),
+            history: s.section("history", History::read),
             http: s.section("http", Http::read),
             placement: s.section("placement", Placement::read),
             checks: Checks::read(s),

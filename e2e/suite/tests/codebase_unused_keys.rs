@@ -10,7 +10,7 @@ use berth_telemetry::config::{self, Controller, Task, UNUSED};
 use regex::Regex;
 
 /// The objects of the configuration: their type, the field of `Configuration`, and the path of the object.
-const OBJECTS: [(&str, &str, &str); 15] = [
+const OBJECTS: [(&str, &str, &str); 16] = [
     ("Auth", "auth", "auth."),
     ("Capacity", "capacity", ""),
     ("Checks", "checks", ""),
@@ -18,6 +18,7 @@ const OBJECTS: [(&str, &str, &str); 15] = [
     ("CommittedResourceController", "committed_resource_controller", "committedResourceController."),
     ("Common", "common", ""),
     ("DisruptionLimit", "disruption_limit", "disruptionLimit."),
+    ("History", "history", "history."),
     ("Http", "http", "http."),
     ("Pause", "pause", "pause."),
     ("Placement", "placement", "placement."),

@@ -24,6 +24,10 @@ pub struct PlacementArguments {
     /// Address of /healthz, /readyz, /metrics and /check; 0 switches them off [default: 127.0.0.1:8779].
     #[arg(long, value_name = "ADDRESS", env = "BERTH_PLACEMENT_METRICS_LISTEN", global = true)]
     pub metrics_listen: Option<String>,
+    /// Serve /metrics and /check over HTTPS, to callers that the API server of KUBECONFIG or of the pod allows to get the path
+    /// [default: true, or false on loopback].
+    #[arg(long, value_name = "BOOL", env = "BERTH_PLACEMENT_METRICS_SECURE", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub metrics_secure: Option<bool>,
     /// The ledger: a SQLite file, the URL of a PostgreSQL database, or :memory: [default: berth-placement.db].
     #[arg(long, value_name = "DATABASE", env = "BERTH_PLACEMENT_DATABASE", hide_env_values = true, global = true)]
     pub database: Option<String>,

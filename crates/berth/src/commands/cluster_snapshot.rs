@@ -2,6 +2,7 @@
 //! cluster must answer; a remote that does not answer is reported as unreadable.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
@@ -35,6 +36,8 @@ pub(super) struct ClusterSnapshot {
     pub(super) routes: Routes,
     pub(super) memory: Memory,
     pub(super) missing: Vec<UnreadableCluster>,
+    /// The file that names the home cluster, unless the environment does.
+    pub(super) kubeconfig: Option<PathBuf>,
     /// Why the claims that the leader keeps are unknown.
     claims_error: Option<WriteError>,
 }
@@ -93,7 +96,8 @@ pub(super) async fn read_clusters(
     let agent = user_agent(&configuration);
     let kubeconfig = arguments.kubeconfig.as_deref();
     let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers, None).await?;
-    ClusterSnapshot::read(clusters, configuration, by).await
+    let snapshot = ClusterSnapshot::read(clusters, configuration, by).await?;
+    Ok(ClusterSnapshot { kubeconfig: arguments.kubeconfig.clone(), ..snapshot })
 }
 
 /// The settings of the operator, but without shuffling, so that the output shows the order of the weights.
@@ -146,7 +150,7 @@ impl ClusterSnapshot {
         let memory = Memory::new(settings(&configuration), &routes);
         let missing = fill(&clusters, &routes, &memory, &configuration, by).await?;
         let claims_error = load_claims(&clusters, &memory, &configuration).await.err();
-        Ok(Self { configuration, clusters, routes, memory, missing, claims_error })
+        Ok(Self { configuration, clusters, routes, memory, missing, kubeconfig: None, claims_error })
     }
 
     pub(super) fn warn_of_unknown_claims(&self) {

@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::time::Duration;
 
-use berth_cluster::{chain, published_leader};
+use berth_cluster::{bearer_token, chain, published_leader};
 use berth_scheduler::Claim;
-use berth_scheduler_api::explain::{self, AssumedAnswer, LeaderAnswer, Subject};
-use berth_telemetry::config::Tokens;
+use berth_scheduler_api::explain::{self, AssumedAnswer, ExplainError, LeaderAnswer, Subject};
 use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::timeout;
@@ -50,10 +50,8 @@ impl AskedOperator {
         };
         let (address, asked) = match address {
             Ok(address) => {
-                // A file that is not on this machine is no failure: a local operator needs no token.
-                let tokens = snapshot.configuration.scheduler.read_tokens().ok().flatten();
-                let asked = explain::ask(&address, subject, tokens.as_ref().map(Tokens::first)).await;
-                (Some(address), asked.map_err(|error| error.to_string()))
+                let asked = ask_as_caller(&address, subject, snapshot.kubeconfig.as_deref()).await;
+                (Some(address), asked)
             }
             Err(why) => (None, Err(why)),
         };
@@ -95,6 +93,23 @@ impl AskedOperator {
         }
         let why = self.failure.as_deref().unwrap_or("no operator was asked");
         format!("Not included, because {why}: {UNSEEN}.")
+    }
+}
+
+/// Asks without a token first, as a local caller may, so that only an operator that wants the token of the kubeconfig gets it.
+async fn ask_as_caller(address: &str, subject: &Subject, kubeconfig: Option<&Path>) -> Result<LeaderAnswer, String> {
+    const INSTEAD: &str = "put one that kubectl create token prints into a kubeconfig (kubectl config set-credentials --token), or ask as a \
+                           local caller, as through kubectl port-forward (--operator)";
+    let unasked = match explain::ask(address, subject, None).await {
+        Err(error @ ExplainError::NoToken { .. }) => error,
+        asked => return asked.map_err(|error| error.to_string()),
+    };
+    match bearer_token(kubeconfig).await {
+        Ok(Some(token)) => explain::ask(address, subject, Some(&token)).await.map_err(|error| error.to_string()),
+        Ok(None) => Err(format!(
+            "{unasked}, and the kubeconfig has none (a client certificate is for the API server only); {INSTEAD}"
+        )),
+        Err(error) => Err(format!("{unasked}, and that of the kubeconfig cannot be read ({})", chain(&error))),
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
-use berth_http::{Access, Address, open_files};
+use berth_cluster::Cluster;
+use berth_http::{Access, Address, Authorizer, open_files};
 use berth_placement::ledger::{LedgerError, sqlite};
 use berth_placement::protocol::authentication::{Authentication, NoAuth2};
 use berth_placement::protocol::cors::Cors;
@@ -23,8 +24,9 @@ use tokio::time::timeout;
 
 use super::output::{self, counted};
 use crate::args::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
+use crate::callers::Callers;
 use crate::error::Error;
-use crate::operator::wanted_logs;
+use crate::operator::{user_agent, wanted_logs};
 
 /// For the answer of a server that compares.
 const CHECK: Duration = Duration::from_secs(70);
@@ -43,9 +45,12 @@ pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
             loaded.findings.log();
             let settings = settings(arguments, &loaded.configuration)?;
             let registry = Metrics::new(&loaded.configuration.common.metric_labels)?;
+            let is_secure = has_secure_metrics(arguments, &loaded.configuration, settings.metrics_listen.as_ref());
+            let agent = user_agent(&loaded.configuration);
             blocking(async move {
                 let stop = shutdown::on_signals()?;
-                Ok(serve::serve(settings, registry, stop).await?)
+                let metrics_readers = if is_secure { Some(metrics_readers(&agent).await?) } else { None };
+                Ok(serve::serve(Settings { metrics_readers, ..settings }, registry, stop).await?)
             })
         }
         Some(PlacementCommand::Backup { file }) => {
@@ -107,6 +112,7 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
     Ok(Settings {
         listen: access.choose_address(API, Some(listen.clone()), listen, UNLESS_OPEN)?.into_address(),
         metrics_listen: Address::from_flag(metrics_listen)?,
+        metrics_readers: None,
         connections: configuration.http.max_connections,
         trusted_peers: configuration.http.trusted_peers.clone(),
         database: database(arguments, configuration)?,
@@ -117,6 +123,21 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
         generation: generation(arguments, keys),
         randomize: arguments.randomize_allocation_candidates.unwrap_or(keys.randomize_allocation_candidates),
     })
+}
+
+/// Whether the metrics are for callers that the API server knows. On loopback, where no API server need be, only if that is
+/// wanted.
+fn has_secure_metrics(arguments: &PlacementArguments, configuration: &Configuration, listen: Option<&Address>) -> bool {
+    let wanted = arguments.metrics_secure.or(configuration.placement.metrics_secure);
+    listen.is_some_and(|address| wanted.unwrap_or(!address.is_loopback()))
+}
+
+/// Those whom the API server allows to read; it need not answer yet.
+async fn metrics_readers(user_agent: &str) -> Result<Arc<dyn Authorizer>, Error> {
+    let home = Cluster::unreached(None, user_agent).await.map_err(|source| Error::NoReaders { source })?;
+    let callers = Callers::unreached();
+    callers.ask(&home);
+    Ok(Arc::new(callers))
 }
 
 /// A number beyond the bound that always holds changes nothing.
@@ -178,6 +199,11 @@ async fn check(address: Address) -> Result<(), Error> {
     let answer = asked.map_err(|source| Error::NoServer { address: address.to_string(), source })?;
     // One answer on a connection that is closed: what follows its head is the body.
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    if answer.starts_with("HTTP/1.0 400") || answer.starts_with("HTTP/1.1 400") {
+        let why =
+            "answers local callers only; run this where the server runs, with a --metrics-listen on loopback or :port";
+        return Err(Error::Wrong(format!("{address} {why}")));
+    }
     let answer: Value = serde_json::from_str(body).map_err(|_| {
         Error::Wrong(format!("{address} is not a server of the Placement API; pass its --metrics-listen"))
     })?;
@@ -272,6 +298,26 @@ mod tests {
             let flag = format!("--max-allocation-candidates={most}");
             assert_eq!(generated(&[&flag], &json!({})).most_requests, expected, "{most}");
         }
+    }
+
+    #[test]
+    fn metrics_are_for_known_callers_unless_they_are_on_loopback_or_it_is_wanted_otherwise() {
+        let is_secure = |flags: &[&str], keys: Value| {
+            let values = json!({ "placement": keys });
+            let loaded = config::decode(values.as_object().unwrap(), true).unwrap();
+            let arguments = arguments(flags).unwrap();
+            let listen = settings(&arguments, &loaded.configuration).unwrap().metrics_listen;
+            has_secure_metrics(&arguments, &loaded.configuration, listen.as_ref())
+        };
+        assert!(!is_secure(&[], json!({})) && !is_secure(&["--metrics-listen=0", "--metrics-secure"], json!({})));
+        for open in [":8779", "0.0.0.0:8779", "10.0.0.7:8779"] {
+            let listen = format!("--metrics-listen={open}");
+            assert!(is_secure(&[&listen], json!({})) && is_secure(&[&listen, "--metrics-secure"], json!({})));
+            assert!(!is_secure(&[&listen, "--metrics-secure=false"], json!({})));
+            assert!(!is_secure(&[&listen], json!({ "metricsSecure": false })));
+        }
+        assert!(is_secure(&["--metrics-secure"], json!({})) && is_secure(&[], json!({ "metricsSecure": true })));
+        assert!(!is_secure(&["--metrics-secure=false"], json!({ "metricsSecure": true })));
     }
 
     #[test]

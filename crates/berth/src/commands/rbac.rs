@@ -5,11 +5,13 @@ use std::fmt::{self, Display, Write as _};
 
 use berth_cluster::{Role, Rule, roles};
 
+use self::people::{PathRole, path_roles};
 use super::output::{self, File};
 use crate::args::RbacArguments;
 use crate::error::Error;
 use crate::wiring::all_rights;
 
+mod people;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,7 @@ pub(super) fn run(arguments: &RbacArguments) -> Result<(), Error> {
 fn files(namespace: &str) -> Vec<File> {
     let mut files: Vec<_> = roles(&all_rights(), namespace).iter().map(|role| file(role, namespace)).collect();
     files.push(File { name: "00-namespace.yaml".to_owned(), text: account(&Scalar(namespace)) });
+    files.push(File { name: "people-roles.yaml".to_owned(), text: people_roles() });
     files.sort_by(|a, b| a.name.cmp(&b.name));
     files
 }
@@ -42,6 +45,27 @@ fn file(role: &Role, account_namespace: &str) -> File {
     let (name, about) = title(role);
     let (role, binding) = (Definition(role), Binding { role, account_namespace: Scalar(account_namespace) });
     File { name, text: format!("{about}# Printed by `berth rbac`.\n{role}---\n{binding}") }
+}
+
+/// Roles without bindings: the user knows whom to bind.
+fn people_roles() -> String {
+    let document = |PathRole { role, about, paths }: &PathRole| {
+        format!("{about}# Printed by `berth rbac`.\n{}{}", Definition(role), Paths(paths))
+    };
+    path_roles().iter().map(document).collect::<Vec<_>>().join("---\n")
+}
+
+/// The rule that allows to get these paths of our listeners.
+struct Paths<'a>(&'a [&'a str]);
+
+impl Display for Paths<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let paths = joined(self.0.iter().map(|path| format!("\"{path}\"")));
+        writeln!(f, "- nonResourceURLs: [{paths}]\n  verbs: [get]")
+    }
 }
 
 /// The name of the file, and its description.

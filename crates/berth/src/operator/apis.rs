@@ -15,6 +15,7 @@ use tracing::{info, warn};
 use super::parts::Parts;
 use super::tokens;
 use crate::args::OperatorArguments;
+use crate::callers::Callers;
 use crate::error::Error;
 use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, MemoryExplainer, Nova};
 
@@ -56,6 +57,11 @@ impl Announced {
         Ok(Self { wanted })
     }
 
+    /// Whether callers on other machines reach it.
+    pub(super) fn are_open_to_others(&self) -> bool {
+        self.wanted.as_ref().is_some_and(|(address, _)| !address.is_loopback())
+    }
+
     pub(super) async fn listen(self) -> Result<Apis, Error> {
         let Some((address, component)) = self.wanted else { return Ok(Apis { open: None }) };
         let listener = address.listen().await?;
@@ -95,7 +101,7 @@ impl Apis {
         self,
         memory: &Memory,
         environment: &Environment<'_>,
-        deciding: &DecidingState,
+        (deciding, callers): (&DecidingState, &Callers),
         manager: &mut Manager,
         parts: &Parts,
     ) -> Result<Option<ClaimRestorer>, Error> {
@@ -107,13 +113,12 @@ impl Apis {
         let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
         let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
         let limits = ApiLimits::default().with_body(keys.max_body_bytes);
-        let api =
-            Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens.clone());
+        let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens);
         let http = &environment.configuration.http;
         let bounds = Limits::default().with_connections(http.max_connections, http.trusted_peers.clone());
         let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(bounds);
         let explainer = MemoryExplainer::new(memory, deciding.clone(), environment.clock.clone());
-        let routes = router(Arc::new(api)).merge(explain_router(explainer, tokens));
+        let routes = router(Arc::new(api)).merge(explain_router(explainer, Arc::new(callers.clone())));
         let routes = answer::refusals(routes);
         parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
         info!(%address, "serving the scheduler API");

@@ -10,7 +10,7 @@ use berth_reservation::in_flight::InFlightMetrics;
 use berth_reservation::oversubscription::OversubscriptionMetrics;
 use berth_scheduler::BuiltIn;
 use berth_scheduler_api::claims::ClaimMetrics;
-use berth_scheduler_api::history::HistoryMetrics;
+use berth_scheduler_api::history::{HistoryMetrics, RetentionMetrics};
 use berth_scheduler_api::metrics::ApiMetrics;
 use berth_scheduler_api::tracking::BookingMetrics;
 use berth_telemetry::clock::{Clock as _, SystemClock};
@@ -84,6 +84,7 @@ pub struct OperatorMetrics {
     pub api: ApiMetrics,
     pub bookings: BookingMetrics,
     pub histories: HistoryMetrics,
+    pub history_deletions: RetentionMetrics,
     pub claims: ClaimMetrics,
     pub background_tasks: BackgroundTaskMetrics,
 }
@@ -114,6 +115,7 @@ impl OperatorMetrics {
             api: ApiMetrics::register(metrics, scheduler)?,
             bookings: BookingMetrics::register(metrics)?,
             histories: HistoryMetrics::register(metrics)?,
+            history_deletions: RetentionMetrics::register(metrics)?,
             claims: ClaimMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
         })

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use berth_cluster::{FlavorGroupsCache, Leadership, Manager, Scope, Store};
 use berth_scheduler::{BuiltIn, Request};
 use berth_scheduler_api::claims::{self, ClaimKeeper, ClaimKeeperParts, ClaimMap, ClaimMetrics};
-use berth_scheduler_api::history::{Histories, HistoryParts};
+use berth_scheduler_api::history::{Histories, HistoryParts, HistoryRetention, HistoryRules};
 use berth_scheduler_api::tracking::{BookingParts, Bookings, Guests};
 use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role};
 use berth_telemetry::clock::Clock;
@@ -109,6 +109,8 @@ impl Nova {
         manager.add_source("the writer of claims", Scope::Leader, claims.work(stop.clone()));
         manager.add_source("the writer of bookings", Scope::EveryReplica, entering);
         manager.add_source("the writer of histories", Scope::EveryReplica, remembering);
+        let forgetting = history_retention(environment).work(stop.clone());
+        manager.add_source("the deletion of old histories", Scope::Leader, forgetting);
         Self { memory: memory.clone(), deciding, guests, bookings, histories, claims }
     }
 
@@ -149,6 +151,18 @@ fn history_parts(memory: &Memory, environment: &Environment<'_>) -> HistoryParts
         events: environment.events.clone(),
         clock: environment.clock.clone(),
         metrics: environment.metrics.histories.clone(),
+    }
+}
+
+fn history_retention(environment: &Environment<'_>) -> HistoryRetention {
+    let keys = &environment.configuration.history;
+    HistoryRetention {
+        rules: HistoryRules { retention: keys.retention, max: keys.max },
+        writer: environment.writer(&Store::new(&[])),
+        clusters: environment.clusters.clone(),
+        routes: environment.routes.clone(),
+        clock: environment.clock.clone(),
+        metrics: environment.metrics.history_deletions.clone(),
     }
 }
 

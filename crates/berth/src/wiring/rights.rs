@@ -1,6 +1,6 @@
 //! The rights that an operator needs: those of the stores and of everything that is enabled.
 
-use berth_cluster::{DisruptionLimit, Election, Reconciler as _, Right, StoreSet as _, Stores};
+use berth_cluster::{AccessReviews, DisruptionLimit, Election, Reconciler as _, Right, StoreSet as _, Stores};
 use berth_committed_resource::CommittedResourceController;
 use berth_committed_resource::orphans::OrphanController;
 use berth_reservation::ReservationController;
@@ -8,15 +8,24 @@ use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
 use berth_scheduler_api::Chosen;
 use berth_scheduler_api::claims::ClaimKeeper;
-use berth_scheduler_api::history::Histories;
+use berth_scheduler_api::history::{Histories, HistoryRetention};
 use berth_scheduler_api::pipelines::PipelineController;
 use berth_scheduler_api::tracking::Bookings;
 use berth_telemetry::config::{Configuration, Controller, Pipelines};
 
 use super::oversubscription;
 
-/// The rights of an operator with this configuration, including those for the election with `leader_elect`.
-pub fn rights(configuration: &Configuration, leader_elect: bool) -> Vec<Right> {
+/// What an operator does besides what its configuration says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duties {
+    /// It takes part in an election.
+    pub competes: bool,
+    /// It asks the API server about callers of its listeners.
+    pub checks_callers: bool,
+}
+
+/// The rights of an operator with this configuration.
+pub fn rights(configuration: &Configuration, duties: Duties) -> Vec<Right> {
     let enabled = |controller| configuration.enabled_controllers.contains(&controller);
     let pipelines = counted_pipelines(configuration);
     let mut rights = Stores::default().rights(pipelines != Pipelines::BuiltIn);
@@ -30,10 +39,14 @@ pub fn rights(configuration: &Configuration, leader_elect: bool) -> Vec<Right> {
         rights.extend(PipelineController::rights(&pipelines));
         rights.extend(Bookings::rights());
         rights.extend(Histories::rights());
+        rights.extend(HistoryRetention::rights());
         rights.extend(ClaimKeeper::rights());
     }
-    if leader_elect {
+    if duties.competes {
         rights.extend(Election::rights());
+    }
+    if duties.checks_callers {
+        rights.extend(AccessReviews::rights());
     }
     rights
 }
@@ -61,5 +74,5 @@ pub fn all_rights() -> Vec<Right> {
     configuration.scheduler.pipelines = Pipelines::BuiltInAndCrd;
     configuration.reservation_controller.enable_oversubscription_check = true;
     configuration.reservation_controller.enable_oversubscription_eviction = true;
-    rights(&configuration, true)
+    rights(&configuration, Duties { competes: true, checks_callers: true })
 }

@@ -6,6 +6,7 @@
 mod support;
 
 mod bad_input;
+mod callers;
 mod clusters;
 mod config;
 mod cores;

@@ -181,14 +181,10 @@ fn a_configuration_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn what_is_not_part_of_this_version_is_refused_in_one_line() {
+fn an_election_without_a_name_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let nameless = config(folder.path(), &json!({ "leaderElectionID": "" }));
     refuses(&["--leader-elect", &nameless], &["--leader-elect needs a name for the lease: give leaderElectionID"]);
-    refuses(
-        &["--metrics-bind-address=127.0.0.1:0"],
-        &["--metrics-secure is not part of this version: pass --metrics-secure=false"],
-    );
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use berth_testkit::connect_tls;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -61,17 +62,37 @@ pub async fn send_and_wait(
 
 /// Status and body; `None` without an answer.
 pub async fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+    get_as(address, path, None).await
+}
+
+/// The same, with these credentials.
+pub async fn get_as(address: SocketAddr, path: &str, authorization: Option<&str>) -> Option<(u16, String)> {
+    let asked = async { exchange(TcpStream::connect(address).await.ok()?, path, authorization).await };
+    timeout(ANSWER_WITHIN, asked).await.ok().flatten()
+}
+
+/// The same over TLS, with any certificate.
+pub async fn get_secure(address: SocketAddr, path: &str, authorization: Option<&str>) -> Option<(u16, String)> {
     let asked = async {
-        let mut stream = TcpStream::connect(address).await.ok()?;
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.ok()?;
-        let status = answer.split(' ').nth(1)?.parse().ok()?;
-        let (_, body) = answer.split_once("\r\n\r\n")?;
-        Some((status, body.to_owned()))
+        let stream = connect_tls(TcpStream::connect(address).await.ok()?, true).await.ok()?;
+        exchange(stream, path, authorization).await
     };
     timeout(ANSWER_WITHIN, asked).await.ok().flatten()
+}
+
+async fn exchange(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    path: &str,
+    authorization: Option<&str>,
+) -> Option<(u16, String)> {
+    let shown = authorization.map(|shown| format!("Authorization: {shown}\r\n")).unwrap_or_default();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n{shown}\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    let status = answer.split(' ').nth(1)?.parse().ok()?;
+    let (_, body) = answer.split_once("\r\n\r\n")?;
+    Some((status, body.to_owned()))
 }
 
 /// The sum of the samples of a counter whose line has all these words.

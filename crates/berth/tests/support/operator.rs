@@ -19,6 +19,9 @@ const API: &str = "--api-bind-address=";
 /// The argument with the format of log lines, which is `human` by default.
 const FORMAT: &str = "--log-format=";
 
+/// Makes the metrics those for known callers; otherwise everyone may read them.
+pub const SECURE_METRICS: &str = "--metrics-secure";
+
 /// A running operator; it is killed when this is dropped.
 pub struct Operator {
     daemon: Daemon,
@@ -57,8 +60,10 @@ impl Operator {
             format!("{API}{api}"),
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
-            "--metrics-secure=false".to_owned(),
         ]);
+        if !more.contains(&SECURE_METRICS) {
+            arguments.push("--metrics-secure=false".to_owned());
+        }
         if !more.iter().any(|argument| argument.starts_with(FORMAT)) {
             arguments.push(format!("{FORMAT}human"));
         }
@@ -84,6 +89,11 @@ impl Operator {
     /// The text of `/metrics`; empty without an answer.
     pub async fn metrics(&self) -> String {
         http::get(self.metrics, "/metrics").await.map(|(_, text)| text).unwrap_or_default()
+    }
+
+    /// Where the metrics are served.
+    pub fn metrics_address(&self) -> SocketAddr {
+        self.metrics
     }
 
     /// The number of reconciliations so far, of both controllers.

@@ -47,7 +47,8 @@ impl Reconciler for OrphanController {
 
     fn rights((): &()) -> Vec<Right> {
         vec![
-            Right::kind::<Reservation>(&[Verb::Delete]).because("Slots whose commitment is gone are deleted."),
+            Right::kind::<Reservation>(&[Verb::Get, Verb::Delete])
+                .because("Slots whose commitment is gone are deleted."),
             Right::status::<Reservation>(&[Verb::Patch])
                 .because("Reports that the disruption limit keeps an orphaned slot."),
             Right::events_about::<Reservation>().because("Events about slots."),

@@ -45,7 +45,8 @@ impl Reconciler for InFlightController {
 
     fn rights((): &()) -> Vec<Right> {
         vec![
-            Right::kind::<Reservation>(&[Verb::Delete]).because("In-flight reservations that are over are deleted."),
+            Right::kind::<Reservation>(&[Verb::Get, Verb::Delete])
+                .because("In-flight reservations that are over are deleted."),
             Right::status::<Reservation>(&[Verb::Patch]).because("What an in-flight reservation waits for."),
         ]
     }

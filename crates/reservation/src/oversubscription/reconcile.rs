@@ -60,7 +60,8 @@ impl Reconciler for OversubscriptionController {
 
     /// It writes nothing as long as it only counts.
     fn rights(settings: &Settings) -> Vec<Right> {
-        let evict = Right::kind::<Reservation>(&[Verb::Patch]).because("Slots are taken from over-booked hosts.");
+        let evict = Right::kind::<Reservation>(&[Verb::Get, Verb::Patch]);
+        let evict = evict.because("Slots are taken from over-booked hosts.");
         if settings.evict { vec![evict] } else { Vec::new() }
     }
 

@@ -29,11 +29,13 @@ pub enum ExplainError {
     Unreachable { url: String, why: String },
     #[error("the operator at {url} did not answer within {}s", DEADLINE.as_secs())]
     Slow { url: String },
+    /// No token was shown.
+    #[error("the operator at {url} wants a token")]
+    NoToken { url: String },
     #[error(
-        "the operator at {url} wants its token, which is scheduler.token in its secrets file (--secrets), or a local \
-         caller, as through kubectl port-forward (--operator)"
+        "the operator at {url} does not accept the token of the kubeconfig; renew it, for example with kubectl create token"
     )]
-    UnknownClient { url: String },
+    WrongToken { url: String },
     #[error("the operator at {url} answered with {status} ({text})")]
     Refused { url: String, status: u16, text: String },
     #[error("the answer of the operator at {url} cannot be read ({why})")]
@@ -49,7 +51,8 @@ pub async fn ask(url: &str, subject: &Subject, token: Option<&Token>) -> Result<
     match status {
         StatusCode::OK => serde_json::from_slice(&body)
             .map_err(|error| ExplainError::Unreadable { url, why: format!("{error}; is it of another version?") }),
-        StatusCode::UNAUTHORIZED => Err(ExplainError::UnknownClient { url }),
+        StatusCode::UNAUTHORIZED if token.is_some() => Err(ExplainError::WrongToken { url }),
+        StatusCode::UNAUTHORIZED => Err(ExplainError::NoToken { url }),
         status => {
             let text = escape_line(String::from_utf8_lossy(&body).trim_end(), SHOWN);
             Err(ExplainError::Refused { url, status: status.as_u16(), text })

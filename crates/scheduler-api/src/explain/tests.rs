@@ -52,10 +52,7 @@ async fn each_subject_has_its_path_and_the_token_is_shown() {
 async fn each_missing_answer_has_a_line_that_says_why() {
     let moved = "location: http://127.0.0.1:1/\r\n";
     for (reply, text) in [
-        (
-            Reply::http(401, "", "who?\n"),
-            "the operator at URL wants its token, which is scheduler.token in its secrets",
-        ),
+        (Reply::http(401, "", "who?\n"), "the operator at URL wants a token"),
         (Reply::http(503, "", "does not lead\n"), "the operator at URL answered with 503 (does not lead)"),
         (Reply::http(404, "", "a\tb"), "the operator at URL answered with 404 (a\\tb)"),
         (Reply::http(302, moved, ""), "the operator at URL answered with 302 ()"),
@@ -71,6 +68,12 @@ async fn each_missing_answer_has_a_line_that_says_why() {
         let error = ask(&stub.base(), &commitment(), None).await.unwrap_err().to_string().replace(&stub.base(), "URL");
         assert!(error.starts_with(text) && error.lines().count() == 1, "{error}");
     }
+    let stub = Stub::start([Reply::http(401, "", "who?\n")]).await;
+    let error = ask(&stub.base(), &commitment(), Some(&token())).await.unwrap_err().to_string();
+    assert!(
+        error
+            .ends_with(" does not accept the token of the kubeconfig; renew it, for example with kubectl create token")
+    );
     let away = Stub::closed_port().await;
     let error = ask(&away, &commitment(), None).await.unwrap_err().to_string();
     assert!(error.contains("cannot be reached (") && error.contains("onnection refused"), "{error}");

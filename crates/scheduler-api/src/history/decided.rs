@@ -30,16 +30,21 @@ pub enum RunResult {
     Failed(String),
 }
 
+/// Whether there is a decision to record.
+pub(super) fn is_recorded(outcome: &Outcome) -> bool {
+    let options = &outcome.request.options;
+    !options.skip_history && !options.read_only && outcome.result.as_ref().err().is_none_or(has_started)
+}
+
 /// The decision to record, if any.
 pub fn decided(outcome: &Outcome) -> Option<HistoryDecision> {
     let request = &*outcome.request;
-    if request.options.skip_history || request.options.read_only {
+    if !is_recorded(outcome) {
         return None;
     }
     let (verdict, hosts, explanation) = match &outcome.result {
         Ok(answer) => describe_answer(answer),
-        Err(error) if has_started(error) => failed(error),
-        Err(_) => return None,
+        Err(error) => failed(error),
     };
     Some(HistoryDecision {
         resource: request.instance.to_string(),

@@ -15,11 +15,14 @@ use berth_scheduler::{Booking, Request};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use kube::Resource;
+use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
+use super::decided::is_recorded;
+use super::limit::HistoryLimit;
 use super::{HistoryDecision, RunResult, decided, new, next};
 use crate::Outcome;
 use crate::bounded_queue::{self, BoundedQueue};
@@ -35,8 +38,8 @@ const HISTORIES: Metric = Metric {
     name: "berth_histories_total",
     kind: Kind::Counter,
     labels: &["outcome"],
-    help: "Decisions to be remembered, by outcome: written, mark_absent (the kind History is missing), no_name (the id \
-           of the workload cannot be part of a name), queue_full or failed.",
+    help: "Decisions to be remembered, by outcome: written, not_installed (the kind History is missing), no_name (the id \
+           of the workload cannot be part of a name), limited (too many of one workload or of all), queue_full or failed.",
 };
 
 /// The metrics of histories.
@@ -71,16 +74,17 @@ pub struct HistoryParts {
 #[derive(Clone, Debug)]
 pub struct Histories {
     queue: BoundedQueue<Outcome>,
+    limit: Arc<Mutex<HistoryLimit>>,
     metrics: HistoryMetrics,
 }
 
 impl Histories {
-    /// The rights for histories. Histories are read one at a time, so they are neither listed nor watched.
+    /// The rights for histories. To write them, they are read one at a time and not watched.
     pub fn rights() -> Vec<Right> {
         vec![
             Right::kind::<History>(&[Verb::Get, Verb::Create])
                 .optional()
-                .because("What was decided about VMs, one object each: they are neither listed nor watched."),
+                .because("What was decided about VMs, one object each, which is read when there is a new decision."),
             Right::status::<History>(&[Verb::Patch]).optional().because("The last decisions about a VM."),
             Right::events_about::<History>().because("Events about decisions."),
             Right::events_about::<Reservation>().because("Events about slots."),
@@ -96,7 +100,8 @@ impl Histories {
             let scribe = scribe.clone();
             async move { scribe.take(&outcome).await }
         });
-        (Self { queue, metrics }, work)
+        let limit = Arc::new(Mutex::new(HistoryLimit::new(Instant::now())));
+        (Self { queue, limit, metrics }, work)
     }
 
     /// Whether a decision about the request is to be remembered.
@@ -106,8 +111,11 @@ impl Histories {
 
     /// Takes note of a decision. Never waits; when there are too many, some are dropped.
     pub fn take(&self, outcome: &Outcome) {
-        if !self.remembers(&outcome.request) {
+        if !is_recorded(outcome) {
             return;
+        }
+        if !self.limit.lock().admit(outcome.request.instance.as_str(), Instant::now()) {
+            return self.metrics.count("limited");
         }
         if self.queue.put(outcome.clone()).is_err() {
             self.metrics.count("queue_full");

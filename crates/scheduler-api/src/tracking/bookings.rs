@@ -46,7 +46,7 @@ pub struct Bookings {
 impl Bookings {
     pub fn rights() -> Vec<Right> {
         vec![
-            Right::kind::<Reservation>(&[Verb::Patch])
+            Right::kind::<Reservation>(&[Verb::Get, Verb::Patch])
                 .because("VMs that the scheduler has placed are written into slots."),
         ]
     }

@@ -14,6 +14,8 @@ settings! {
         listen: String = text("listen", "127.0.0.1:8778"),
         /// Address of its probes, metrics and checks; `0` switches them off.
         metrics_listen: String = text("metricsListen", "127.0.0.1:8779"),
+        /// Serve metrics and checks over HTTPS, to callers that the API server allows to get the path.
+        metrics_secure: Option<bool> = optional_flag("metricsSecure", "true, or false on loopback"),
         /// The ledger: a SQLite file, the URL of a PostgreSQL database, or `:memory:`.
         database: String = database("database", "berth-placement.db"),
         /// File whose first line is such a URL; it takes precedence over `database`.

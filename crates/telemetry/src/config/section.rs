@@ -49,6 +49,11 @@ impl<'a> Section<'a> {
         self.settle(key, flag)
     }
 
+    /// `true` or `false`, or absent. `absent` describes the effect.
+    pub fn optional_flag(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<bool> {
+        self.value(key, "bool", absent.to_owned(), meaning, value::flag)
+    }
+
     /// Text that is never empty; the empty text is the same as an absent key.
     pub fn text(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
         let shown = if default.is_empty() { "none".to_owned() } else { default.to_owned() };

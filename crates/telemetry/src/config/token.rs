@@ -24,7 +24,8 @@ impl Token {
         if text.is_empty() { Ok(None) } else { Self::from_text(text).map(Some) }
     }
 
-    fn from_text(text: &str) -> Result<Self, String> {
+    /// A token that was read elsewhere. Errors do not show it.
+    pub fn from_text(text: &str) -> Result<Self, String> {
         if text.bytes().all(|byte| byte.is_ascii_graphic()) {
             Ok(Self(text.into()))
         } else {

@@ -1,9 +1,18 @@
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::get;
+use axum::{Json, Router};
 use berth_crds::Hypervisor;
 use berth_scheduler_api::explain::{
     ClaimAnswer, MissingVm, Reconciliation, ReconciliationFailure, ReconciliationState, Size, SlotAnswer,
 };
 use berth_testkit::seeds::{slot_name, waiting_commitment};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::commands::scene::{Scene, UUID, unasked};
@@ -264,4 +273,66 @@ async fn the_operator_of_the_lease_is_asked_unless_another_one_is_named() {
         found.starts_with("Not included, because the operator at http://127.0.0.1:1 cannot be reached ("),
         "{found}"
     );
+}
+
+/// An operator that answers the bearer of `own`, as it does outside of loopback; its URL and what it was shown.
+async fn wanting_a_token() -> (String, Arc<Mutex<Vec<Option<String>>>>) {
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let noted = shown.clone();
+    let answer = async move |headers: HeaderMap| {
+        let token = headers.get("authorization").map(|shown| shown.to_str().unwrap().to_owned());
+        noted.lock().push(token.clone());
+        if token.as_deref() == Some("Bearer own") {
+            Ok(Json(LeaderAnswer { leader: "berth-0".to_owned(), ..LeaderAnswer::default() }))
+        } else {
+            Err(StatusCode::UNAUTHORIZED)
+        }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = Router::new().route("/v1/explain/hosts/node1", get(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (url, shown)
+}
+
+fn kubeconfig(folder: &Path, user: &Value) -> std::path::PathBuf {
+    let path = folder.join("kubeconfig");
+    let content = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{ "name": "u", "user": user }],
+        "clusters": [{ "name": "k", "cluster": { "server": "http://127.0.0.1:1" } }],
+        "contexts": [{ "name": "c", "context": { "cluster": "k", "user": "u" } }],
+    });
+    fs::write(&path, content.to_string()).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn the_token_of_the_kubeconfig_is_shown_to_an_operator_that_wants_one() {
+    let scene = Scene::new(&[("node1", 1)]);
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = json!({ "client-certificate-data": "QQ==", "client-key-data": "QQ==" });
+    for (user, line) in [
+        (json!({ "token": "own" }), "The leader, berth-0 at URL, was asked for what only it knows."),
+        (
+            json!({ "token": "other" }),
+            "because the operator at URL does not accept the token of the kubeconfig; renew it",
+        ),
+        (
+            certificate,
+            "and the kubeconfig has none (a client certificate is for the API server only); put one that kubectl create token",
+        ),
+        (json!({ "tokenFile": "/nowhere/token" }), "URL wants a token, and that of the kubeconfig cannot be read ("),
+    ] {
+        let (url, shown) = wanting_a_token().await;
+        let flags = LeaderArguments { operator: Some(url.clone()) };
+        let kubeconfig = Some(kubeconfig(folder.path(), &user));
+        let mut snapshot = scene.snapshot().await;
+        snapshot.kubeconfig = kubeconfig;
+        let asked = AskedOperator::ask(&snapshot, &flags, &Subject::Host("node1".into())).await;
+        let closing = asked.closing_line().replace(&url, "URL");
+        assert!(closing.contains(line) && closing.lines().count() == 1, "{user}: {closing}");
+        assert_eq!(shown.lock()[0], None, "at first it is not shown");
+        let token = user["token"].as_str().map(|token| format!("Bearer {token}"));
+        assert_eq!(shown.lock().get(1).cloned().flatten(), token);
+    }
 }

@@ -1,6 +1,7 @@
 //! Who may ask what only the leader knows, and which process answers.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -8,10 +9,9 @@ use axum::extract::ConnectInfo;
 use axum::http::Request;
 use axum::http::header::AUTHORIZATION;
 use berth_cluster::ObjectKey;
-use berth_http::answer;
-use berth_telemetry::config::Tokens;
+use berth_http::{AccessAnswer, Authorizer, answer};
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use super::setting::Seen;
@@ -38,9 +38,24 @@ impl Explainer for Knows {
     }
 }
 
-fn served(role: Role, token: &str) -> Router {
-    let tokens = Tokens::parse(token).ok().map(|tokens| watch::channel(tokens).1);
-    answer::refusals(explain_router(Knows(role), tokens))
+/// Lets the bearer of `reader` ask about everything, and that of `narrow` about one host.
+struct Readers;
+
+impl Authorizer for Readers {
+    fn authorize(&self, token: String, path: String) -> BoxFuture<'static, AccessAnswer> {
+        let answer = match token.as_str() {
+            "reader" => AccessAnswer::Allowed,
+            "narrow" if path == "/v1/explain/hosts/node1" => AccessAnswer::Allowed,
+            "narrow" => AccessAnswer::Forbidden,
+            "unlucky" => AccessAnswer::Unknown("the API server does not answer".to_owned()),
+            _ => AccessAnswer::Unauthenticated,
+        };
+        Box::pin(async move { answer })
+    }
+}
+
+fn served(role: Role) -> Router {
+    answer::refusals(explain_router(Knows(role), Arc::new(Readers)))
 }
 
 async fn send(router: &Router, peer: &str, request: Request<Body>) -> Seen {
@@ -61,15 +76,13 @@ async fn shows(router: &Router, peer: &str, shown: &str) -> Seen {
 }
 
 fn refused(seen: &Seen) {
-    let text = "only local callers are answered, as through kubectl port-forward, and those that show the token of \
-                the scheduler API\n";
-    seen.is(401, text);
-    assert_eq!(seen.header("www-authenticate"), "Bearer, Basic realm=\"berth\"");
+    seen.is(401, "show a token that the API server knows: Authorization: Bearer ...\n");
+    assert_eq!(seen.header("www-authenticate"), "Bearer");
 }
 
 #[tokio::test]
 async fn each_kind_of_object_has_its_path() {
-    let router = served(Role::Leader, "");
+    let router = served(Role::Leader);
     for (path, leader) in [
         (PATH, "commitment home/c-1"),
         ("/v1/explain/slots/home/c-1-0", "slot home/c-1-0"),
@@ -94,26 +107,24 @@ async fn each_kind_of_object_has_its_path() {
 }
 
 #[tokio::test]
-async fn local_callers_are_answered_and_others_only_with_the_token() {
-    let router = served(Role::Leader, "s3cret");
+async fn local_callers_are_answered_and_others_only_if_the_api_server_allows_it() {
+    let router = served(Role::Leader);
     for peer in [LOCAL, "127.8.9.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
         assert_eq!(get(&router, peer, PATH).await.status, 200, "{peer}");
     }
     for peer in [REMOTE, "[2001:db8::1]:1", "[::ffff:10.0.0.9]:1"] {
         refused(&get(&router, peer, PATH).await);
         refused(&shows(&router, peer, "Bearer other").await);
-        assert_eq!(shows(&router, peer, "Bearer s3cret").await.status, 200, "{peer}");
-    }
-}
-
-#[tokio::test]
-async fn without_a_configured_token_no_other_caller_is_answered() {
-    let router = served(Role::Leader, "");
-    for shown in ["Bearer ", "Bearer s3cret"] {
-        refused(&shows(&router, REMOTE, shown).await);
+        refused(&shows(&router, peer, "Basic YmVydGg6cmVhZGVy").await);
+        assert_eq!(shows(&router, peer, "Bearer reader").await.status, 200, "{peer}");
+        for (token, status) in [("narrow", 403), ("unlucky", 503)] {
+            let seen = shows(&router, peer, &format!("Bearer {token}")).await;
+            assert!(seen.status == status && !seen.text.contains("leader"), "{peer}: {}", seen.text);
+        }
     }
     refused(&get(&router, REMOTE, "/v1/explain/hosts/unknown").await);
-    assert_eq!(get(&router, LOCAL, PATH).await.status, 200);
+    let request = Request::get("/v1/explain/hosts/node1").header(AUTHORIZATION, "Bearer narrow");
+    assert_eq!(send(&router, REMOTE, request.body(Body::empty()).unwrap()).await.status, 200);
 }
 
 #[tokio::test]
@@ -123,7 +134,7 @@ async fn a_process_that_does_not_lead_says_who_does() {
         (leader, "this process does not lead; the leader answers at http://10.0.0.7:8080\n"),
         (None, "this process does not lead, or does not decide yet; try again\n"),
     ] {
-        let router = served(Role::Follower { leader }, "");
+        let router = served(Role::Follower { leader });
         let seen = get(&router, LOCAL, PATH).await;
         seen.is(503, text);
         assert_eq!(seen.header("retry-after"), "1");
@@ -133,7 +144,7 @@ async fn a_process_that_does_not_lead_says_who_does() {
 
 #[tokio::test]
 async fn only_get_is_allowed() {
-    let router = served(Role::Leader, "");
+    let router = served(Role::Leader);
     let seen = send(&router, LOCAL, Request::post(PATH).body(Body::empty()).unwrap()).await;
     seen.is(405, "method not allowed\n");
     assert_eq!(seen.header("allow"), "GET,HEAD");

@@ -1,0 +1,75 @@
+//! Roles for people and for Prometheus: what `berth explain`, `berth schedule` and `berth crds` call. They are bound to nobody.
+
+use berth_cluster::{Kind, Right, Role, Verb, roles};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota, Reservation};
+use berth_scheduler_api::claims;
+use berth_telemetry::config::Configuration;
+
+/// A role, and the paths that its bearers may get.
+pub(super) struct PathRole {
+    pub(super) role: Role,
+    pub(super) about: &'static str,
+    pub(super) paths: &'static [&'static str],
+}
+
+/// The roles, in the order in which they are printed.
+pub(super) fn path_roles() -> Vec<PathRole> {
+    vec![
+        PathRole {
+            role: cluster_role("berth-explain", &explain_rights()),
+            about: "# For people who run `berth explain` and `berth schedule`.\n",
+            paths: &["/v1/explain/*"],
+        },
+        PathRole {
+            role: cluster_role("berth-crds-check", &check_rights()),
+            about: "# For people who run `berth crds check` and `berth crds --check-only`. The objects are created as dry runs only, which\n\
+                    # RBAC cannot tell from creating them.\n",
+            paths: &[],
+        },
+        PathRole {
+            role: cluster_role("berth-metrics", &[]),
+            about: "# For Prometheus: the metrics of `berth operator` and `berth placement` with --metrics-secure.\n",
+            paths: &["/metrics"],
+        },
+    ]
+}
+
+fn cluster_role(name: &str, rights: &[Right]) -> Role {
+    let rules = roles(rights, "").into_iter().flat_map(|role| role.rules).collect();
+    Role { name: name.to_owned(), namespace: None, rules }
+}
+
+fn explain_rights() -> Vec<Right> {
+    let lease = Configuration::default().common.leader_election_id;
+    let found = &[Verb::Get, Verb::List];
+    vec![
+        list::<CommittedResource>(),
+        list::<FlavorGroupCapacity>(),
+        list::<Hypervisor>(),
+        list::<Knowledge>(),
+        list::<Pipeline>().optional(),
+        list::<Reservation>(),
+        Right::resource("", "v1", "configmaps", found)
+            .named([claims::NAME])
+            .because("The capacity that Nova was promised."),
+        Right::resource("coordination.k8s.io", "v1", "leases", found)
+            .named([lease])
+            .because("Where the leader answers."),
+    ]
+}
+
+fn list<K: Kind>() -> Right {
+    Right::kind::<K>(&[Verb::List])
+}
+
+fn check_rights() -> Vec<Right> {
+    const LIST_AND_TRY: &[Verb] = &[Verb::List, Verb::Create];
+    vec![
+        Right::kind::<CommittedResource>(LIST_AND_TRY),
+        Right::kind::<FlavorGroupCapacity>(LIST_AND_TRY),
+        Right::kind::<ProjectQuota>(LIST_AND_TRY),
+        Right::kind::<Reservation>(LIST_AND_TRY),
+        Right::resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", &[Verb::Get])
+            .because("For --check-only."),
+    ]
+}
