@@ -51,8 +51,8 @@ impl Default for Bounds {
             wait: Duration::from_secs(5),
             body: 2 * 1024 * 1024,
             bodies: 32 * 1024 * 1024,
-            unread: 32 * 1024 * 1024,
-            waiting: 8,
+            unread: 24 * 1024 * 1024,
+            waiting: 4,
             target: 60_000,
         }
     }

@@ -96,12 +96,11 @@ pub struct ConsumerAmounts {
 impl ProviderAllocations {
     /// Adds a row of the database. The rows are in the order of consumers and classes.
     fn add(&mut self, consumer: &str, generation: i64, amount: (ClassName, u64), created: jiff::Timestamp) {
-        match self.consumers.last_mut().filter(|last| last.consumer.as_str() == consumer) {
-            Some(last) => last.amounts.push(amount),
-            None => {
-                let consumer = Key::new(consumer);
-                self.consumers.push(ConsumerAmounts { consumer, generation, amounts: vec![amount] });
-            }
+        if let Some(last) = self.consumers.last_mut().filter(|last| last.consumer.as_str() == consumer) {
+            last.amounts.push(amount);
+        } else {
+            let consumer = Key::new(consumer);
+            self.consumers.push(ConsumerAmounts { consumer, generation, amounts: vec![amount] });
         }
         self.modified = self.modified.max(Some(created));
     }

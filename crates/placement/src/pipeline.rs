@@ -19,7 +19,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::answer::Answer;
 use crate::api::Api;
-use crate::handlers;
 use crate::handlers::call::Call;
 use crate::policy::Target;
 use crate::protocol::api_error::{ApiError, ErrorContext};
@@ -27,7 +26,7 @@ use crate::protocol::authentication::{Caller, Unknown};
 use crate::protocol::names::{self, RequestId};
 use crate::protocol::{accept, body, content, microversion, target};
 use crate::route::{self, Destination, Endpoint, Media, PATHS, Route};
-use crate::unread;
+use crate::{handlers, unread};
 
 impl Api {
     /// The API as a router. The API routes by itself; the paths are listed here for metrics only.

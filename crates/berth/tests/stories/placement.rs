@@ -27,8 +27,7 @@ fn free() -> SocketAddr {
 
 const BERTH: &str = env!("CARGO_BIN_EXE_berth");
 
-fn start(command: Command, folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&String>) -> Child {
-    let mut command = command;
+fn start(mut command: Command, folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&String>) -> Child {
     command.current_dir(folder).kill_on_drop(true).stdout(Stdio::null()).stderr(Stdio::null());
     command.env("BERTH_PLACEMENT_LISTEN", api.to_string()).env("BERTH_PLACEMENT_METRICS_LISTEN", side.to_string());
     if let Some(database) = database {

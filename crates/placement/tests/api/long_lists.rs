@@ -72,13 +72,13 @@ fn lists() -> Vec<(String, &'static str, usize)> {
     let big = format!("/resource_providers/{}", uuid("big"));
     vec![
         ("/resource_providers".to_owned(), "/resource_providers", MANY + 1),
-        (format!("/traits?name=startswith:CUSTOM_X"), "/traits", MANY),
+        ("/traits?name=startswith:CUSTOM_X".to_owned(), "/traits", MANY),
         (format!("{big}/traits"), "/traits", MANY),
         (format!("{big}/aggregates"), "/aggregates", 2 * PAGE / 40),
         (format!("{big}/inventories"), "/inventories", MANY + 1),
         (format!("{big}/usages"), "/usages", MANY + 1),
         (format!("{big}/allocations"), "/allocations", 2 * MANY + 1),
-        (format!("/allocations/{}", uuid("all")), &ALL_OF_CONSUMER, MANY),
+        (format!("/allocations/{}", uuid("all")), ALL_OF_CONSUMER, MANY),
         ("/usages?project_id=p".to_owned(), "/usages/INSTANCE", MANY + 2),
         ("/usages?project_id=p&consumer_type=all".to_owned(), "/usages/all", MANY + 2),
     ]
