@@ -264,7 +264,7 @@ async fn missing_rights_are_named(control_plane: &ControlPlane) {
     let ended = operator(&[&format!("--kubeconfig={}", account.display())]);
     assert_eq!(ended.status, 1, "{ended:#?}");
     for right in [
-        "we may not get, list, watch hypervisors.kvm.cloud.sap",
+        "we may not list, watch hypervisors.kvm.cloud.sap",
         "committedresources.cortex.cloud",
         "committedresources/status.cortex.cloud",
         "reservations.cortex.cloud",
