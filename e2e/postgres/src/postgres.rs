@@ -61,12 +61,12 @@ impl Postgres {
         for _ in 1..ATTEMPTS {
             cluster.port = free_port()?;
             // Another process may listen on the port before the server does.
-            if cluster.restart().await.is_ok() {
+            if cluster.begin().await.is_ok() {
                 return Ok(cluster);
             }
         }
         cluster.port = free_port()?;
-        cluster.restart().await?;
+        cluster.begin().await?;
         Ok(cluster)
     }
 
@@ -117,6 +117,17 @@ impl Postgres {
     /// Starts the server again at the same address; a running one is killed first.
     pub async fn restart(&mut self) -> Result<(), Error> {
         self.kill();
+        let begin = Instant::now();
+        loop {
+            match self.begin().await {
+                // The other processes of a killed server end a moment later than the first one; until then no server starts.
+                Err(Error::Daemon(_)) if begin.elapsed() < READY_WITHIN => sleep(POLL_INTERVAL).await,
+                begun => return begun,
+            }
+        }
+    }
+
+    async fn begin(&mut self) -> Result<(), Error> {
         let line = self.account.line(&self.program("postgres"), &self.settings());
         let (program, arguments) = line.split_first().ok_or(Error::Missing)?;
         let program = if Path::new(program).is_absolute() { program.clone() } else { format!("/usr/bin/{program}") };
