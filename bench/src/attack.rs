@@ -1,7 +1,7 @@
 //! Attacks on our own servers (docs/security.md): hostile clients on loopback, bounded in number and time, beside a
 //! client that behaves.
 //!
-//! A run fails when a process ends or a client that behaves gets no answer. Times and memory are printed only, because
+//! A run fails when a process ends, or a client that behaves gets no answer although resources are not scarce. Times and memory are printed only, because
 //! attackers and server share the machine.
 
 mod bodies;

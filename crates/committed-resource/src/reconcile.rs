@@ -30,7 +30,7 @@ use crate::object::Origin;
 use crate::pace::CreatePace;
 use crate::plan::{CommitmentDecision, Limits, Placing, Verdict, decide};
 use crate::read::Reader;
-use crate::status::{CommitmentReady, Delays, report, status, time_until_refresh};
+use crate::status::{CommitmentReady, Delays, report, status};
 use crate::watches::{self, Watched};
 
 mod invalid;
@@ -339,8 +339,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         let (delays, now) = (self.context.settings.delays, self.context.clock.now());
         let report = report(after, decided, delays, now);
         self.write(key, object, report.ready.as_ref(), after, &decided.plan.verdict).await?;
-        let refresh = report.ready.as_ref().and_then(|ready| time_until_refresh(object, ready, delays.retry, now));
-        Ok(Action::from_delay(report.requeue_after.or(refresh.filter(|left| !left.is_zero()))))
+        Ok(Action::from_delay(report.time_until_requeue(object, delays.retry, now)))
     }
 
     async fn write(

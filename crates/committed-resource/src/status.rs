@@ -32,6 +32,19 @@ pub struct CommitmentReport {
     pub requeue_after: Option<Duration>,
 }
 
+impl CommitmentReport {
+    /// When the commitment is reconciled again, at the latest when the text of its condition may be refreshed.
+    pub(crate) fn time_until_requeue(
+        &self,
+        object: &CommittedResource,
+        refresh: Duration,
+        now: Timestamp,
+    ) -> Option<Duration> {
+        let outdated = self.ready.as_ref().and_then(|ready| time_until_refresh(object, ready, refresh, now));
+        self.requeue_after.into_iter().chain(outdated.filter(|left| !left.is_zero())).min()
+    }
+}
+
 /// A Ready condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitmentReady {
@@ -282,7 +295,7 @@ pub fn status(
 }
 
 /// When the text of the condition may be refreshed, if nothing but its detail differs: `refresh` after the last write.
-pub(crate) fn time_until_refresh(
+fn time_until_refresh(
     object: &CommittedResource,
     ready: &CommitmentReady,
     refresh: Duration,

@@ -254,6 +254,13 @@ fn a_detail_alone_is_refreshed_at_most_every_retry_interval() {
     let other = insufficient(1, "24 hosts; capacity 23");
     assert_eq!(status(&old, &other, REFRESH, at(29)), first);
     assert_eq!(time_until_refresh(&old, &other, REFRESH, at(29)), Some(Duration::from_secs(1)));
+    let requeue = |ready: &CommitmentReady, requeue_after: Option<u64>, seconds| {
+        let requeue_after = requeue_after.map(Duration::from_secs);
+        let report = CommitmentReport { ready: Some(ready.clone()), requeue_after };
+        report.time_until_requeue(&old, REFRESH, at(seconds)).map(|time| time.as_secs())
+    };
+    assert_eq!(requeue(&other, Some(600), 29), Some(1), "a long back-off does not keep the old text");
+    assert_eq!((requeue(&other, None, 29), requeue(&other, Some(600), 31)), (Some(1), Some(600)));
     let unknown = CommitmentReady { detail: None, ..insufficient(1, "") };
     assert_eq!(status(&old, &unknown, REFRESH, at(90)), first, "an unknown detail replaces none");
     let refreshed = status(&old, &other, REFRESH, at(30));
