@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::goals::goals;
+use super::goals::timed_goals;
 use super::observe::observe;
 use super::target::{Scarcity, Target, create_provider};
 use super::wire;
@@ -46,7 +46,7 @@ pub async fn measure(size: Size) -> Result<Row, Error> {
         let attack = make(kind, target.watched.api, count, lasts);
         let (seen, ()) = observe(target.watched, |_| wire::get(PATH), attack).await?;
         target.check()?;
-        all.extend(goals(&format!("{count} {kind:?} connections").to_lowercase(), &seen));
+        all.extend(timed_goals(&format!("{count} {kind:?} connections").to_lowercase(), &seen));
     }
     Ok(Row { letter: 'A', what: "connections".to_owned(), goals: all })
 }

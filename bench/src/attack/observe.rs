@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
+use tokio::runtime;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::wire::{connect_from, exchange};
@@ -50,14 +52,21 @@ pub async fn observe<T>(
     attack: impl Future<Output = Result<T, Error>>,
 ) -> Result<(Seen, T), Error> {
     let over = Arc::new(AtomicBool::new(false));
-    let client = tokio::spawn(behave(watched.api, request, over.clone()));
-    let probes = tokio::spawn(probe(watched, over.clone()));
+    let client = spawn_apart(behave(watched.api, request, over.clone()))?;
+    let probes = spawn_apart(probe(watched, over.clone()))?;
     let attacked = attack.await;
     over.store(true, Ordering::Relaxed);
     let panicked = |_| Error::Answer("a client of the attack panicked".to_owned());
     let (seen, probed) = (client.await.map_err(panicked)?, probes.await.map_err(panicked)??);
     let seen = Seen { answered: seen.answered, refused: seen.refused, failed: seen.failed, ..probed };
     Ok((seen, attacked?))
+}
+
+/// Runs a client on a thread of its own, so that it does not wait for attackers in this process.
+fn spawn_apart<T: Send + 'static>(client: impl Future<Output = T> + Send + 'static) -> Result<JoinHandle<T>, Error> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Error::system("start a runtime"))?;
+    Ok(tokio::task::spawn_blocking(move || runtime.block_on(client)))
 }
 
 async fn behave(to: SocketAddr, request: impl Fn(usize) -> Vec<u8>, over: Arc<AtomicBool>) -> Seen {

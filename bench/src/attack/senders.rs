@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::goals::goals;
+use super::goals::timed_goals;
 use super::observe::observe;
 use super::target::{Scarcity, Target, create_provider};
 use super::wire;
@@ -29,7 +29,7 @@ pub async fn measure(size: Size) -> Result<Row, Error> {
         let write = move |number| create_provider(&format!("provider-{count}-{number}"));
         let (seen, ()) = observe(target.watched, write, send_slowly(target.watched.api, count, lasts)).await?;
         target.check()?;
-        all.extend(goals(&format!("{count} slow senders"), &seen));
+        all.extend(timed_goals(&format!("{count} slow senders"), &seen));
     }
     Ok(Row { letter: 'C', what: "senders, beside writes".to_owned(), goals: all })
 }

@@ -15,6 +15,7 @@ pub(super) struct AdmissionLimiter {
     requests: Semaphore,
     bytes: Semaphore,
     decodes: Arc<Semaphore>,
+    large: Semaphore,
     wait: Duration,
 }
 
@@ -29,6 +30,7 @@ pub(super) struct AdmissionPermit<'g> {
 pub(super) struct BodyShare<'g> {
     limiter: &'g AdmissionLimiter,
     bytes: Option<SemaphorePermit<'g>>,
+    large: Option<SemaphorePermit<'g>>,
 }
 
 impl AdmissionLimiter {
@@ -38,6 +40,7 @@ impl AdmissionLimiter {
             requests: Semaphore::new(limits.requests),
             bytes: Semaphore::new(bytes),
             decodes: Arc::new(Semaphore::new(limits.decodes)),
+            large: Semaphore::new(limits.large),
             wait: limits.wait,
         }
     }
@@ -49,7 +52,7 @@ impl AdmissionLimiter {
 
     /// The share of a body of which nothing has arrived.
     pub(super) fn body_share(&self) -> BodyShare<'_> {
-        BodyShare { limiter: self, bytes: None }
+        BodyShare { limiter: self, bytes: None, large: None }
     }
 
     /// The right to decode a body, also on another thread.
@@ -73,8 +76,14 @@ impl BodyShare<'_> {
         Ok(())
     }
 
-    /// Waits until there is free capacity for so many bytes more, and takes none of it: they have not arrived.
-    pub(super) async fn wait_for(&self, bytes: usize) -> Result<(), Refusal> {
+    pub(super) fn is_large(&self) -> bool {
+        self.large.is_some()
+    }
+
+    /// Waits until the body may be a large one, and until there is free capacity for so many bytes more, of which it takes
+    /// none: they have not arrived.
+    pub(super) async fn admit_large(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.large = Some(self.limiter.within(self.limiter.large.acquire()).await?);
         self.acquire(bytes).await.map(drop)
     }
 }

@@ -10,7 +10,8 @@ use super::ApiLimits;
 use super::admission_limiter::BodyShare;
 use super::refusal::Refusal;
 
-/// The maximum buffer that is allocated before bytes arrive. A larger body goes on only when there is memory for all of it.
+/// A larger body is read only when there is memory for all of it, and few are at the same time: otherwise each of them could
+/// wait for the others with a part of the memory, and small bodies of well-behaved clients would wait for all of them.
 const FIRST: usize = 1 << 20;
 
 /// The announced length of the body.
@@ -34,16 +35,20 @@ async fn collect(
     most: usize,
 ) -> Result<Bytes, Refusal> {
     let mut parts = body.into_data_stream();
-    let mut whole = Vec::with_capacity(declared.unwrap_or(0).min(FIRST));
+    let mut whole = Vec::new();
+    if let Some(bytes) = declared {
+        if bytes > FIRST {
+            share.admit_large(bytes).await?;
+        }
+        whole.reserve_exact(bytes);
+    }
     while let Some(part) = parts.next().await {
         let part = part.map_err(|_| Refusal::Unreadable)?;
         if whole.len() + part.len() > most {
             return Err(Refusal::TooLarge);
         }
-        let is_first_beyond = whole.len() <= FIRST && whole.len() + part.len() > FIRST;
-        if is_first_beyond {
-            // Otherwise large bodies could wait for each other, each with a part of the memory.
-            share.wait_for(declared.unwrap_or(most).saturating_sub(whole.len())).await?;
+        if whole.len() + part.len() > FIRST && !share.is_large() {
+            share.admit_large(most - whole.len()).await?;
         }
         share.hold(part.len()).await?;
         whole.extend_from_slice(&part);

@@ -13,6 +13,8 @@ pub struct ApiLimits {
     pub bodies: usize,
     /// Bodies that are decoded at the same time: what they become may need many times their memory.
     pub decodes: usize,
+    /// Requests with a body of more than a MiB at the same time, from its first byte to the answer.
+    pub large: usize,
     /// Time that a request waits for its turn, or for free capacity for its body.
     pub wait: Duration,
     /// Time that a body may take to arrive.
@@ -29,6 +31,7 @@ impl Default for ApiLimits {
             requests: 256,
             bodies: 2 * body,
             decodes: 4,
+            large: 4,
             wait: Duration::from_secs(2),
             upload: Duration::from_secs(10),
             answer: Duration::from_secs(25),

@@ -103,6 +103,32 @@ async fn a_large_body_is_admitted_only_when_there_is_memory_for_all_of_it() {
     assert_eq!(statuses, (400, 503), "1.5 MiB of the free 2 MiB, and 3 MiB");
 }
 
+/// Each large body could hold a MiB of the memory for all of them, and wait for the rest.
+#[tokio::test(start_paused = true)]
+async fn large_bodies_do_not_keep_small_ones_waiting() {
+    let setting = small(ApiLimits::default());
+    let begin: &'static str = " ".repeat(1 << 20).leak();
+    for declared in [true, false] {
+        let large = |_| {
+            let mut request = endless(begin);
+            if declared {
+                request.headers_mut().insert("content-length", (8 << 20).into());
+            }
+            setting.send(request)
+        };
+        let small = async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let started = Instant::now();
+            (setting.post(body("listed")).await.status, started.elapsed())
+        };
+        let large = futures::future::join_all((0..60).map(large));
+        let (large, (status, took)) = tokio::join!(large, small);
+        assert_eq!((status, took.as_secs()), (200, 0), "{declared}");
+        let slow = large.iter().filter(|seen| seen.status == 408).count();
+        assert_eq!(slow, if declared { 4 } else { 60 }, "the others are refused when they may not begin");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn bodies_have_a_bound_together() {
     let setting = small(ApiLimits { bodies: 2500, ..ApiLimits::default().with_body(2000) });
