@@ -57,8 +57,8 @@ pub async fn observe<T>(
     let attacked = attack.await;
     over.store(true, Ordering::Relaxed);
     let panicked = |_| Error::Answer("a client of the attack panicked".to_owned());
-    let (seen, probed) = (client.await.map_err(panicked)?, probes.await.map_err(panicked)??);
-    let seen = Seen { answered: seen.answered, refused: seen.refused, failed: seen.failed, ..probed };
+    let (seen, during) = (client.await.map_err(panicked)?, probes.await.map_err(panicked)??);
+    let seen = Seen { answered: seen.answered, refused: seen.refused, failed: seen.failed, ..during };
     Ok((seen, attacked?))
 }
 

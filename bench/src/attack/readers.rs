@@ -98,9 +98,9 @@ fn lists() -> [String; 6] {
 }
 
 async fn read_slowly(to: SocketAddr, count: usize, lasts: Duration) -> Result<(), Error> {
-    let (mut readers, lists) = (JoinSet::new(), lists());
+    let (mut readers, paths) = (JoinSet::new(), lists());
     for number in 0..count {
-        readers.spawn(take_time(number, to, wire::get(&lists[number % lists.len()]), lasts));
+        readers.spawn(take_time(number, to, wire::get(&paths[number % paths.len()]), lasts));
     }
     while readers.join_next().await.is_some() {}
     Ok(())

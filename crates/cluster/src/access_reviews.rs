@@ -1,5 +1,5 @@
-//! Asks the API server who the bearer of a token is and whether they may read a path: a TokenReview, then a
-//! SubjectAccessReview. Verdicts are kept for a moment, so that a client that asks often costs little.
+//! Asks the API server who the bearer of a token is and whether they may read a path: a `TokenReview`, then a
+//! `SubjectAccessReview`. Verdicts are kept for a moment, so that a client that asks often costs little.
 
 mod cache;
 mod verdict;

@@ -69,8 +69,12 @@ fn bound_texts(schema: &mut JSONSchemaProps, field: &str) {
             bound_texts(property, name);
         }
     }
-    values(schema).into_iter().for_each(|values| bound_texts(values, field));
-    elements(schema).into_iter().for_each(|elements| bound_texts(elements, field));
+    if let Some(values) = values(schema) {
+        bound_texts(values, field);
+    }
+    if let Some(elements) = elements(schema) {
+        bound_texts(elements, field);
+    }
 }
 
 fn longest(field: &str) -> i64 {
@@ -95,7 +99,9 @@ mod tests {
         crds.extend(generate::optional());
         let roots: Vec<_> = crds.iter_mut().filter_map(|crd| root(crd).map(|root| root.clone())).collect();
         let mut all = Vec::new();
-        roots.iter().for_each(|root| properties(root, &mut all));
+        for root in &roots {
+            properties(root, &mut all);
+        }
         for field in LENGTHS.iter().flat_map(|(fields, _)| *fields) {
             assert!(all.iter().any(|(name, _)| name == field), "{field}");
         }
@@ -117,8 +123,12 @@ mod tests {
                 check(property, &format!("{path}.{name}"));
             }
             let (mut all, mut each) = (schema.clone(), schema.clone());
-            values(&mut all).into_iter().for_each(|values| check(values, &format!("{path}.*")));
-            elements(&mut each).into_iter().for_each(|elements| check(elements, &format!("{path}[]")));
+            if let Some(values) = values(&mut all) {
+                check(values, &format!("{path}.*"));
+            }
+            if let Some(elements) = elements(&mut each) {
+                check(elements, &format!("{path}[]"));
+            }
         }
         for mut crd in generate::ours() {
             let kind = crd.spec.names.kind.clone();

@@ -65,7 +65,7 @@ pub fn check(
 
 /// The response to a caller who is not allowed.
 fn refusal(answer: AccessAnswer) -> Option<Box<Response>> {
-    Some(match answer {
+    let response = match answer {
         AccessAnswer::Allowed => return None,
         AccessAnswer::Unauthenticated => {
             const TEXT: &str = "show a token that the API server knows: Authorization: Bearer ...";
@@ -83,7 +83,8 @@ fn refusal(answer: AccessAnswer) -> Option<Box<Response>> {
             response.extensions_mut().insert(LogReason::Text(why));
             response
         }
-    })
+    };
+    Some(Box::new(response))
 }
 
 /// The token of the only header `Authorization`, if it is a bearer's. The scheme may be written in any case.
@@ -95,12 +96,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-fn refuse(status: StatusCode, text: &str, header: Option<(HeaderName, &'static str)>) -> Box<Response> {
+fn refuse(status: StatusCode, text: &str, header: Option<(HeaderName, &'static str)>) -> Response {
     let mut response = answer::text(status, text);
     if let Some((name, value)) = header {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    Box::new(response)
+    response
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl Postgres {
             match self.begin().await {
                 // The other processes of a killed server end a moment later than the first one; until then no server starts.
                 Err(Error::Daemon(_)) if begin.elapsed() < READY_WITHIN => sleep(POLL_INTERVAL).await,
-                begun => return begun,
+                result => return result,
             }
         }
     }

@@ -191,11 +191,11 @@ async fn the_role_for_checks_of_stored_objects_is_enough() {
     world.create(&host("node1", 1)).await;
     world.create(&non_rejectable("story-1", 1)).await;
     let desk = Desk::of(&checker);
-    let checked = until(async || {
+    let done = until(async || {
         let ended = desk.berth(&["crds", "check"], "").await;
         so(ended.status == 0, || format!("{ended:#?}"))
     });
-    checked.await.unwrap();
+    done.await.unwrap();
     let ended = desk.berth(&["crds", "--check-only"], "").await;
     assert!(!ended.stdout.contains("forbidden") && !ended.stderr.contains("forbidden"), "{ended:#?}");
 }

@@ -63,13 +63,16 @@ async fn a_caller_is_allowed_what_the_api_server_allows_and_asked_about_once_in_
     assert_eq!(calls.load(Ordering::Relaxed), 9);
 }
 
+/// Makes a reply, and a part of what is said of it.
+type Failure = (fn() -> Reply, &'static str);
+
 #[tokio::test(start_paused = true)]
 async fn without_an_answer_no_caller_is_allowed_and_the_next_request_asks_again() {
     let forbidden = || {
         let why = "subjectaccessreviews is forbidden: User \"b\" cannot create resource \"subjectaccessreviews\"";
         Reply::error(403, "Forbidden", why)
     };
-    let cases: [(fn() -> Reply, &str); 4] = [
+    let cases: [Failure; 4] = [
         (|| Reply::Hang, "did not answer within 5 s"),
         (|| Reply::Refused, "does not answer: "),
         (|| Reply::error(500, "InternalError", "storage is away"), "answers 500: storage is away"),

@@ -43,8 +43,8 @@ fn lacks_an_answer(review: &str) -> AccessVerdict {
 mod tests {
     use super::*;
 
-    fn user(name: &str) -> Option<UserInfo> {
-        Some(UserInfo { username: Some(name.to_owned()), ..UserInfo::default() })
+    fn known(name: &str) -> UserInfo {
+        UserInfo { username: Some(name.to_owned()), ..UserInfo::default() }
     }
 
     fn identified(authenticated: Option<bool>, user: Option<UserInfo>) -> Result<UserInfo, AccessVerdict> {
@@ -54,16 +54,16 @@ mod tests {
 
     #[test]
     fn only_a_token_that_the_api_server_knows_has_a_user() {
-        assert_eq!(identified(Some(true), user("prometheus")).unwrap().username.as_deref(), Some("prometheus"));
+        assert_eq!(identified(Some(true), Some(known("prometheus"))).unwrap().username.as_deref(), Some("prometheus"));
         for authenticated in [None, Some(false)] {
-            assert_eq!(identified(authenticated, user("prometheus")), Err(AccessVerdict::Unauthenticated));
+            assert_eq!(identified(authenticated, Some(known("prometheus"))), Err(AccessVerdict::Unauthenticated));
         }
     }
 
     #[test]
     fn answers_that_lack_something_allow_nothing() {
         let without_user = identified(Some(true), None);
-        for unknown in [identity(None), without_user, identified(Some(true), user(""))] {
+        for unknown in [identity(None), without_user, identified(Some(true), Some(known("")))] {
             assert!(matches!(unknown, Err(AccessVerdict::Unknown(_))), "{unknown:?}");
         }
         assert!(matches!(permission(None), AccessVerdict::Unknown(_)));

@@ -64,7 +64,8 @@ fn empty_prometheus() -> serde_json::Value {
 
 /// Objects that violate a rule: at least one for every rule and every part of a rule.
 pub fn counter_examples() -> Vec<Case> {
-    [commitments(), reservations(), slots(), capacities(), quotas(), bounds()].concat()
+    [commitments(), changed_commitments(), reservations(), resources(), slots(), capacities(), quotas(), bounds()]
+        .concat()
 }
 
 fn commitments() -> Vec<Case> {
@@ -101,6 +102,11 @@ fn commitments() -> Vec<Case> {
             ),
             "spec.endTime",
         ),
+    ]
+}
+
+fn changed_commitments() -> Vec<Case> {
+    vec![
         refused("name of its own", COMMITMENT, create([set("/metadata/name", "my-commitment")]), "metadata.name"),
         refused(
             "another UUID",
@@ -127,8 +133,8 @@ fn commitments() -> Vec<Case> {
             update([], [set("/spec/resourceType", "cores"), set("/spec/amount", "40")]),
             "spec.resourceType",
         ),
-        refused("integer amount below 0", COMMITMENT, amount(json!(-5)), "spec.amount"),
-        refused("memory as an integer", COMMITMENT, amount(json!(1920)), "spec.amount"),
+        refused("integer amount below 0", COMMITMENT, create([set("/spec/amount", -5)]), "spec.amount"),
+        refused("memory as an integer", COMMITMENT, create([set("/spec/amount", 1920)]), "spec.amount"),
         refused(
             "domain in upper case",
             COMMITMENT,
@@ -186,6 +192,11 @@ fn reservations() -> Vec<Case> {
             update([], [set("/spec/endTime", "2020-01-01T00:00:00Z")]),
             "spec.endTime",
         ),
+    ]
+}
+
+fn resources() -> Vec<Case> {
+    vec![
         refused("failover without resources", FAILOVER, create([remove("/spec/resources")]), "spec.resources"),
         refused(
             "resources misspelt",

@@ -110,7 +110,7 @@ impl FileWatch {
     /// A write has failed.
     pub fn note_failure(&self, error: &Error) {
         let Some(failure) = error.sqlite_error() else { return };
-        if !is_lack_of_space(failure) {
+        if !is_lack_of_space(*failure) {
             return;
         }
         let had_no_space = free_space(&self.database).is_ok_and(|free| free < LEAST_FREE);
@@ -136,7 +136,7 @@ fn compared(found: io::Result<Metadata>, identity: FileIdentity) -> Option<Resul
 }
 
 /// Quotas and limits of file sizes are errors of writing for SQLite.
-fn is_lack_of_space(failure: &ffi::Error) -> bool {
+fn is_lack_of_space(failure: ffi::Error) -> bool {
     failure.code == ErrorCode::DiskFull
         || matches!(failure.extended_code, ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE)
 }
