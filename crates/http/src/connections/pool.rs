@@ -22,7 +22,7 @@ const IDLE_ABOVE_NINE_TENTHS: Duration = Duration::from_secs(1);
 const IDLE_FOR_A_MOMENT: Duration = Duration::from_millis(100);
 /// A new connection is not closed for a newer one before its first request can have arrived: its client would get neither a
 /// response nor 503.
-const FRESH: Duration = Duration::from_millis(5);
+const FRESH: Duration = Duration::from_millis(50);
 
 /// What a pool admits.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,7 +31,7 @@ impl Default for ApiLimits {
             requests: 256,
             bodies: 2 * body,
             decodes: 4,
-            large: 3,
+            large: 2,
             wait: Duration::from_secs(2),
             upload: Duration::from_secs(10),
             answer: Duration::from_secs(25),

@@ -45,13 +45,13 @@ fn a_new_connection_does_not_give_way_before_its_request_can_have_arrived() {
     let (mut pool, start) = (pool(2, &[]), Instant::now());
     busy(&mut pool, 1, start);
     let fresh = admitted(&mut pool, 2, start);
-    let millis = |count| start + Duration::from_millis(count);
-    assert_eq!(pool.admit(peer(3), millis(4)), Admission::Refused(FullLimit::Connections));
+    let (soon, later) = (start + FRESH / 2, start + FRESH / 2 + FRESH);
+    assert_eq!(pool.admit(peer(3), soon), Admission::Refused(FullLimit::Connections));
     assert!(pool.begin_request(fresh));
-    pool.end_request(fresh, millis(4));
-    assert!(matches!(pool.admit(peer(3), millis(4)), Admission::AdmittedInsteadOf(_, closed) if closed == fresh));
-    assert_eq!(pool.admit(peer(4), millis(8)), Admission::Refused(FullLimit::Connections));
-    assert!(matches!(pool.admit(peer(4), millis(9)), Admission::AdmittedInsteadOf(..)));
+    pool.end_request(fresh, soon);
+    assert!(matches!(pool.admit(peer(3), soon), Admission::AdmittedInsteadOf(_, closed) if closed == fresh));
+    assert_eq!(pool.admit(peer(4), start + FRESH), Admission::Refused(FullLimit::Connections));
+    assert!(matches!(pool.admit(peer(4), later), Admission::AdmittedInsteadOf(..)));
 }
 
 #[test]
