@@ -56,6 +56,11 @@ impl Exchange {
         self.open.peer()
     }
 
+    /// Whether a request has arrived whose response has not begun.
+    pub(crate) fn has_request(&self) -> bool {
+        self.count() % 2 == 1
+    }
+
     /// Waits until the connection must end at once.
     pub(crate) async fn closed(&self) {
         self.open.closed().await;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -238,7 +239,9 @@ impl Serving {
         // Answers are written whole; waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
         let exchange = Arc::new(Exchange::new(open));
-        let Some(secure) = &self.secure else { return self.converse(stream, &self.router, exchange, peer).await };
+        let Some(secure) = &self.secure else {
+            return self.converse(stream, Some, &self.router, (exchange, peer)).await;
+        };
         let opened = tokio::select! {
             biased;
             () = exchange.closed() => return,
@@ -246,33 +249,38 @@ impl Serving {
             opened = timeout(self.server.limits.headers, secure.tls.open(stream)) => opened,
         };
         match opened.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
-            Ok(Opened::Secure(stream)) => self.converse(stream, &self.router, exchange, peer).await,
-            Ok(Opened::Plain(stream)) => self.converse(stream, &secure.plain, exchange, peer).await,
+            Ok(Opened::Secure(stream)) => self.converse(stream, |_| None, &self.router, (exchange, peer)).await,
+            Ok(Opened::Plain(stream)) => self.converse(stream, Some, &secure.plain, (exchange, peer)).await,
             Err(error) => {
                 tracing::debug!(server = self.server.name, peer = %peer, error = %error, "connection not opened");
             }
         }
     }
 
+    /// Handles the requests of a connection. `plain` is the stream itself where it has no TLS.
     async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
+        plain: fn(S) -> Option<TcpStream>,
         router: &Router,
-        exchange: Arc<Exchange>,
-        peer: SocketAddr,
+        (exchange, peer): (Arc<Exchange>, SocketAddr),
     ) {
         let Limits { headers, pause, .. } = self.server.limits;
         let stream = TimeoutStream::new(stream, exchange.clone(), headers, pause);
         let service = service_fn(|request| handle(router.clone(), exchange.clone(), peer, request));
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(HELD);
-        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
         let ended = tokio::select! {
             biased;
-            () = exchange.closed() => return,
-            ended = connection.as_mut() => ended,
+            () = exchange.closed() => {
+                let parts = connection.into_parts();
+                let has_request = exchange.has_request() || !parts.read_buf.is_empty();
+                return plain(parts.io.into_inner().into_inner()).map_or((), |stream| dismiss(stream, has_request));
+            }
+            ended = &mut connection => ended,
             () = self.stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
+                Pin::new(&mut connection).graceful_shutdown();
                 connection.await
             }
         };
@@ -289,7 +297,7 @@ async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
     if !exchange.begin() {
-        // The task of the connection ends as soon as it notices; a request that was not handled gets no response.
+        // The task of the connection ends as soon as it notices, with 503.
         return std::future::pending().await;
     }
     let (parts, body) = request.into_parts();
@@ -306,10 +314,26 @@ async fn handle(
     Ok(response.map(|body| Body::new(ExchangeBody::new(body, exchange))))
 }
 
-/// Writes 503 and closes the connection.
+/// Refuses a connection that is not admitted.
 fn refuse(stream: TcpStream) {
-    let Ok(mut stream) = stream.into_std() else { return };
-    // The buffers of a new connection are empty, so nothing here waits; a client that is gone needs no response.
+    if let Ok(stream) = stream.into_std() {
+        answer_unavailable(stream);
+    }
+}
+
+/// Ends an idle connection for a newer one. A request may have arrived that its task has not seen yet: then its client must
+/// not find the connection reset.
+fn dismiss(stream: TcpStream, has_request: bool) {
+    if let Ok(stream) = stream.into_std()
+        && (has_request || stream.peek(&mut [0]).is_ok_and(|length| length > 0))
+    {
+        answer_unavailable(stream);
+    }
+}
+
+/// Writes 503 and closes the connection.
+fn answer_unavailable(mut stream: std::net::TcpStream) {
+    // The buffers of an idle connection are empty, so nothing here waits; a client that is gone needs no response.
     let _ = stream.write_all(TOO_MANY_CONNECTIONS).and_then(|()| stream.shutdown(Shutdown::Write));
     let mut unread = [0; 4096];
     for _ in 0..READS_OF_REFUSED {

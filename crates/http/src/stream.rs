@@ -57,6 +57,10 @@ pub(crate) struct TimeoutStream<S> {
 }
 
 impl<S> TimeoutStream<S> {
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+
     /// `headers` runs from the opening of the connection and from the first byte of each further request; a
     /// client may read slowly for `pause`.
     pub fn new(stream: S, exchange: Arc<Exchange>, headers: Duration, pause: Duration) -> Self {

@@ -85,13 +85,37 @@ async fn silent_connections_give_way_to_a_client_with_a_request() {
     let mut silent = Vec::new();
     for number in 0..40 {
         silent.push(attacked.running.connect_from(10 + number / 4).await);
-        // A connection is not closed for a newer one that comes at once.
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     attacked.connections(16).await;
     has(&get_from(&attacked.running, 2).await, &["200 OK"]);
     assert_eq!(answer(&mut silent[0]).await, "", "the first one is closed");
     attacked.counts("closed", "displaced", 25);
+}
+
+/// Nothing in this test lets the server run until all clients have connected, so that no request is seen before its
+/// connection gives way.
+#[tokio::test]
+async fn a_request_on_a_connection_that_gives_way_gets_503_and_no_reset() {
+    let attacked = Attacked::start(1, &[]).await;
+    tokio::task::yield_now().await;
+    let address = ("127.0.0.1", attacked.running.port);
+    let mut clients: Vec<_> = (0..3).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+    for client in &mut clients {
+        client.write_all(b"GET /id HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").unwrap();
+        client.set_read_timeout(Some(SOON)).unwrap();
+    }
+    let read = tokio::task::spawn_blocking(move || {
+        let texts = clients.iter_mut().map(|client| {
+            let mut text = String::new();
+            client.read_to_string(&mut text).map(|_| text)
+        });
+        texts.collect::<Result<Vec<_>, _>>()
+    });
+    let texts = read.await.unwrap().unwrap();
+    has(&texts[0], &["503 Service Unavailable", "retry-after: 1", "connection: close"]);
+    has(&texts[1], &["503 Service Unavailable"]);
+    has(&texts[2], &["200 OK"]);
+    attacked.counts("closed", "displaced", 2);
 }
 
 #[tokio::test]

@@ -20,9 +20,6 @@ const IDLE_ABOVE_HALF: Duration = Duration::from_secs(10);
 const IDLE_ABOVE_NINE_TENTHS: Duration = Duration::from_secs(1);
 /// A connection that is idle for less time may be waiting for a request that is on its way.
 const IDLE_FOR_A_MOMENT: Duration = Duration::from_millis(100);
-/// A new connection is not closed for a newer one before its first request can have arrived: its client would get neither a
-/// response nor 503.
-const FRESH: Duration = Duration::from_millis(50);
 
 /// What a pool admits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,8 +83,6 @@ struct Open {
     peer: IpAddr,
     /// `None` while a request is handled or its response is written.
     idle_since: Option<Instant>,
-    /// Until when it may not be closed for another one.
-    fresh_until: Option<Instant>,
 }
 
 /// The open connections of a server.
@@ -132,7 +127,7 @@ impl ConnectionPool {
     /// Decides about a new connection of this peer, which is idle until its first request has arrived.
     pub(crate) fn admit(&mut self, peer: IpAddr, now: Instant) -> Admission {
         let Some(full) = self.full_limit(peer) else { return Admission::Admitted(self.insert(peer, now)) };
-        let Some(closed) = self.longest_idle(full, peer, now) else { return Admission::Refused(full) };
+        let Some(closed) = self.longest_idle(full, peer) else { return Admission::Refused(full) };
         self.remove(closed);
         Admission::AdmittedInsteadOf(self.insert(peer, now), closed)
     }
@@ -141,7 +136,6 @@ impl ConnectionPool {
     #[must_use]
     pub(crate) fn begin_request(&mut self, id: ConnectionId) -> bool {
         let Some(open) = self.open.get_mut(&id) else { return false };
-        open.fresh_until = None;
         if let Some(since) = open.idle_since.take() {
             self.idle.remove(&(since, id));
         }
@@ -159,7 +153,7 @@ impl ConnectionPool {
 
     /// Removes a connection that has ended.
     pub(crate) fn remove(&mut self, id: ConnectionId) {
-        let Some(Open { peer, idle_since, .. }) = self.open.remove(&id) else { return };
+        let Some(Open { peer, idle_since }) = self.open.remove(&id) else { return };
         if let Some(since) = idle_since {
             self.idle.remove(&(since, id));
         }
@@ -237,23 +231,21 @@ impl ConnectionPool {
     }
 
     /// The longest idle one of the connections that count for this limit.
-    fn longest_idle(&self, limit: FullLimit, peer: IpAddr, now: Instant) -> Option<ConnectionId> {
+    fn longest_idle(&self, limit: FullLimit, peer: IpAddr) -> Option<ConnectionId> {
         let counts = |id: &ConnectionId| {
-            let Some(open) = self.open.get(id) else { return false };
-            let is_fresh = open.fresh_until.is_some_and(|until| now < until);
-            let is_limited = match limit {
+            let owner = self.open.get(id).map(|open| open.peer);
+            match limit {
                 FullLimit::Connections => true,
-                FullLimit::Peer => open.peer == peer,
-                FullLimit::UnknownPeers => !self.known.contains_key(&open.peer),
-            };
-            is_limited && !is_fresh
+                FullLimit::Peer => owner == Some(peer),
+                FullLimit::UnknownPeers => owner.is_some_and(|owner| !self.known.contains_key(&owner)),
+            }
         };
         self.idle.iter().map(|(_, id)| *id).find(counts)
     }
 
     fn insert(&mut self, peer: IpAddr, now: Instant) -> ConnectionId {
         let id = ConnectionId(self.next_number());
-        self.open.insert(id, Open { peer, idle_since: Some(now), fresh_until: Some(now + FRESH) });
+        self.open.insert(id, Open { peer, idle_since: Some(now) });
         self.idle.insert((now, id));
         *self.peers.entry(peer).or_default() += 1;
         if !self.known.contains_key(&peer) {

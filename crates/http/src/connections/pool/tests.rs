@@ -41,20 +41,6 @@ fn the_longest_idle_connection_gives_way_at_the_limit() {
 }
 
 #[test]
-fn a_new_connection_does_not_give_way_before_its_request_can_have_arrived() {
-    let (mut pool, start) = (pool(2, &[]), Instant::now());
-    busy(&mut pool, 1, start);
-    let fresh = admitted(&mut pool, 2, start);
-    let (soon, later) = (start + FRESH / 2, start + FRESH / 2 + FRESH);
-    assert_eq!(pool.admit(peer(3), soon), Admission::Refused(FullLimit::Connections));
-    assert!(pool.begin_request(fresh));
-    pool.end_request(fresh, soon);
-    assert!(matches!(pool.admit(peer(3), soon), Admission::AdmittedInsteadOf(_, closed) if closed == fresh));
-    assert_eq!(pool.admit(peer(4), start + FRESH), Admission::Refused(FullLimit::Connections));
-    assert!(matches!(pool.admit(peer(4), later), Admission::AdmittedInsteadOf(..)));
-}
-
-#[test]
 fn a_connection_above_the_limit_is_refused_when_none_is_idle() {
     let (mut pool, now) = (pool(4, &[]), Instant::now());
     let ids: Vec<ConnectionId> = (0..4).map(|n| busy(&mut pool, n, now)).collect();
@@ -70,8 +56,7 @@ fn a_peer_gets_a_quarter_unless_it_is_trusted() {
     for _ in 1..4 {
         busy(&mut pool, 0, now);
     }
-    let later = now + FRESH;
-    assert!(matches!(pool.admit(peer(0), later), Admission::AdmittedInsteadOf(_, closed) if closed == first));
+    assert!(matches!(pool.admit(peer(0), now), Admission::AdmittedInsteadOf(_, closed) if closed == first));
     let idle = admitted(&mut pool, 1, now);
     let newest = pool.idle.iter().map(|(_, id)| *id).find(|id| *id != idle).unwrap();
     assert!(pool.begin_request(newest));
@@ -155,7 +140,6 @@ enum Step {
     Remember(u8),
     Expire,
     Pass(u8),
-    PassMoment,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -167,31 +151,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..6_u8).prop_map(Step::Remember),
         1 => Just(Step::Expire),
         1 => (0..15_u8).prop_map(Step::Pass),
-        2 => Just(Step::PassMoment),
     ];
     proptest::collection::vec(step, 0..200)
 }
 
 /// What a new connection must have found before, counted anew from all connections.
-fn check_admission(
-    pool: &ConnectionPool,
-    (from, now): (IpAddr, Instant),
-    before: &BTreeMap<ConnectionId, Open>,
-    admission: Admission,
-) {
-    let may_close = |open: &Open| open.idle_since.filter(|_| open.fresh_until.is_none_or(|until| until <= now));
-    let idle_since = |id| before.get(&id).and_then(may_close);
+fn check_admission(pool: &ConnectionPool, from: IpAddr, before: &BTreeMap<ConnectionId, Open>, admission: Admission) {
+    let idle_since = |id| before.get(&id).and_then(|open| open.idle_since);
     match admission {
         Admission::Admitted(_) => assert!(before.len() < pool.rules.connections),
         Admission::AdmittedInsteadOf(_, closed) => {
             let since = idle_since(closed).expect("only idle connections are closed");
-            let own_first = before.values().filter(|open| open.peer == from).filter_map(may_close).min();
+            let own_first = before.values().filter(|open| open.peer == from).filter_map(|open| open.idle_since).min();
             assert!(own_first.is_none_or(|first| since <= first), "none of its own was idle for longer");
         }
-        Admission::Refused(FullLimit::Connections) => assert!(before.values().all(|open| may_close(open).is_none())),
+        Admission::Refused(FullLimit::Connections) => assert!(before.values().all(|open| open.idle_since.is_none())),
         Admission::Refused(FullLimit::Peer) => {
             let mut own = before.values().filter(|open| open.peer == from);
-            assert!(own.all(|open| may_close(open).is_none()));
+            assert!(own.all(|open| open.idle_since.is_none()));
         }
         Admission::Refused(FullLimit::UnknownPeers) => assert!(!pool.known.contains_key(&from)),
     }
@@ -227,7 +204,7 @@ proptest! {
                 Step::Admit(from) => {
                     let before = pool.open.clone();
                     let admission = pool.admit(peer(from), now);
-                    check_admission(&pool, (peer(from), now), &before, admission);
+                    check_admission(&pool, peer(from), &before, admission);
                     if let Admission::Admitted(id) | Admission::AdmittedInsteadOf(id, _) = admission {
                         ids.push(id);
                     }
@@ -243,7 +220,6 @@ proptest! {
                     }
                 }
                 Step::Pass(seconds) => now += u32::from(seconds) * SECOND,
-                Step::PassMoment => now += FRESH,
             }
             check(&pool);
         }
