@@ -1,8 +1,8 @@
 //! Attacks on our own servers (docs/security.md): hostile clients on loopback, bounded in number and time, beside a
 //! client that behaves.
 //!
-//! A run fails when a process ends, or when a client that behaves gets no answer. Times and memory are printed only, because
-//! attackers and server share the machine.
+//! A run fails when a process ends, or when a client that behaves or a probe gets no answer. Times and memory are printed
+//! only, because attackers and server share the machine.
 
 mod bodies;
 mod connections;

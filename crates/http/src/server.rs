@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,6 +173,10 @@ impl Serving {
         let (mut failures, mut spare) = (0, spare_descriptor());
         loop {
             while tasks.try_join_next().is_some() {}
+            // A connection that gave way holds its descriptor until its task has ended, which is soon.
+            if tasks.len() > self.server.limits.connections {
+                tasks.join_next().await;
+            }
             let accepted = tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
                 _ = sweep.tick() => {

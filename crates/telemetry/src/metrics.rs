@@ -152,11 +152,14 @@ impl Series for HistogramVec {
 ///     }
 /// }
 ///
-/// let metrics = Metrics::new(&Default::default()).unwrap();
-/// let door = DoorMetrics::register(&metrics).unwrap();
+/// # fn main() -> Result<(), berth_telemetry::metrics::MetricsError> {
+/// let metrics = Metrics::new(&Default::default())?;
+/// let door = DoorMetrics::register(&metrics)?;
 /// door.opened.with_label_values(&["front"]).inc();
 /// door.open.with_label_values::<&str>(&[]).observe(0.5);
 /// assert!(metrics.render().contains(r#"door_opened_total{side="front"} 1"#));
+/// # Ok(())
+/// # }
 /// ```
 #[macro_export]
 macro_rules! declare_metrics {

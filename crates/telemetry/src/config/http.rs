@@ -9,7 +9,7 @@ use super::settings::settings;
 settings! {
     /// Settings of the listeners of the APIs.
     pub struct Http = read(s) {
-        /// Connections of one API at the same time; never more than half of the limit of open files.
+        /// Connections of one API at the same time; never more than half of the limit of open files, and never so many that fewer than 44 files are left.
         max_connections: usize = count("maxConnections", 1024, 1),
         /// `http.trustedPeers`: addresses that may have more than a quarter of the connections each.
         trusted_peers: BTreeSet<IpAddr> = (trusted_peers(s)),
