@@ -173,8 +173,9 @@ impl Serving {
         let (mut failures, mut spare) = (0, spare_descriptor());
         loop {
             while tasks.try_join_next().is_some() {}
-            // A connection that gave way holds its descriptor until its task has ended, which is soon.
-            if tasks.len() > self.server.limits.connections {
+            // A connection that gave way holds its descriptor until its task has ended. Few of them do not keep new ones waiting.
+            let most = self.server.limits.connections;
+            if tasks.len() > most + most / 8 {
                 tasks.join_next().await;
             }
             let accepted = tokio::select! {
