@@ -77,6 +77,7 @@ impl Scene {
             disruption_limited: None,
             shortage: None,
             in_the_way: None,
+            change: None,
             undecided: None,
             capacity: Capacity::NoObject,
         }
@@ -92,6 +93,7 @@ pub fn world(facts: &CommitmentFacts) -> Option<PlannerInput<'_>> {
         free_capacity: &facts.free_capacity,
         taken: &|_| false,
         max_new_slots: None,
+        change: None,
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
 use berth_cluster::{CompletenessProof, Guard, ObjectKey, Pauses, WriteError, Writer, Written};
-use berth_core::{HostName, SlotKey, SlotName, planner};
+use berth_core::{CommitmentUuid, HostName, SlotKey, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
 use futures::future::BoxFuture;
@@ -46,8 +46,10 @@ impl<S: Scheduler> Apply<'_, S> {
         if let Some(proof) = &decided.plan.proof {
             run_all(slots.release.iter().map(|release| self.release(release, proof).boxed()).collect()).await?;
         }
+        run_all(decided.used.iter().map(|slot| self.release_for_change(slot, decided).boxed()).collect()).await?;
         run_all(decided.plan.leave.iter().map(|leave| self.leave(leave).boxed()).collect()).await?;
         run_all(slots.update.iter().map(|update| self.update(decided, update).boxed()).collect()).await?;
+        run_all(slots.take_over.iter().map(|slot| self.take_over(decided, slot).boxed()).collect()).await?;
         let now = decided.paced.map_or(usize::MAX, |paced| paced.slots);
         let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref)).take(now);
         run_all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
@@ -100,6 +102,27 @@ impl<S: Scheduler> Apply<'_, S> {
         Ok(reservations.delete(&key, &seen, guard, proof).await?)
     }
 
+    /// A slot of another commitment of the change, whose capacity the new slots take.
+    async fn release_for_change(&self, slot: &SlotKey, decided: &CommitmentDecision) -> Result<(), Error> {
+        let proof = decided.plan.proof.as_ref().filter(|proof| *proof.cluster() == slot.cluster);
+        let Some(proof) = proof else { return Err(Error::Changed) };
+        self.delete(&slot.name, Guard::None, proof).await
+    }
+
+    /// It must still be as the plan has seen it.
+    async fn take_over(&self, decided: &CommitmentDecision, slot: &planner::TakeOver) -> Result<(), Error> {
+        let Some(target) = &decided.plan.target else { return Ok(()) };
+        let key = object_key(&decided.plan, &slot.name);
+        let reservations = self.reservations.with_permit(&key.cluster).await;
+        let old = reservations.store().get(&key).filter(|old| is_of(old, &slot.from)).ok_or(Error::Changed)?;
+        self.check_preconditions()?;
+        let new = object::taken_over(&old, target, &self.origin);
+        match reservations.patch(&key, &old, &new, Guard::Version).await? {
+            Written::Gone => Err(Error::Changed),
+            Written::Unchanged | Written::Changed(_) => Ok(()),
+        }
+    }
+
     async fn update(&self, decided: &CommitmentDecision, update: &planner::Update) -> Result<(), Error> {
         let key = object_key(&decided.plan, &update.name);
         let reservations = self.reservations.with_permit(&key.cluster).await;
@@ -143,6 +166,11 @@ impl<S: Scheduler> Apply<'_, S> {
 
 fn object_key(plan: &CommitmentPlan, name: &SlotName) -> ObjectKey {
     ObjectKey::new(plan.cluster(), name.as_str())
+}
+
+fn is_of(slot: &Reservation, commitment: &CommitmentUuid) -> bool {
+    let data = slot.spec.committed_resource_reservation.as_ref();
+    data.is_some_and(|data| data.commitment_uuid.as_deref() == Some(commitment.as_str()))
 }
 
 /// Runs all, several at once, to the end, so that no write is left half known; then the first error in the order of the

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use berth_cluster::indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES};
+use berth_cluster::indexes::{CAPACITY_BY_PLACE, CHANGE_BY_ZONE, COMMITMENT_BY_CORES, COMMITMENT_BY_UUID};
 use berth_cluster::{Entry, InvalidEntry, ObjectKey, Pauses, Requests, Routes, Store};
+use berth_core::commitment::{Phase, ResourceType, Spec};
 use berth_core::{ClusterName, Cores};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, facts};
+use berth_crds::commitment_change::{ChangeItem, ChangePhase};
+use berth_crds::{CommitmentChange, CommittedResource, FlavorGroupCapacity, facts};
 use berth_telemetry::clock::TrustedTime;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -28,6 +30,7 @@ pub struct CoresBook {
     ledger: Mutex<Ledger>,
     commitments: Store<CommittedResource>,
     capacities: Store<FlavorGroupCapacity>,
+    changes: Store<CommitmentChange>,
     routes: Routes,
     pauses: Pauses,
     requests: Requests<ObjectKey>,
@@ -46,12 +49,13 @@ impl CoresBook {
     pub fn new(
         commitments: Store<CommittedResource>,
         capacities: Store<FlavorGroupCapacity>,
+        changes: Store<CommitmentChange>,
         routes: Routes,
         pauses: Pauses,
         requests: Requests<ObjectKey>,
     ) -> Self {
         let (ledger, ambiguous) = Default::default();
-        Self { ledger, commitments, capacities, routes, pauses, requests, ambiguous }
+        Self { ledger, commitments, capacities, changes, routes, pauses, requests, ambiguous }
     }
 
     /// True when everything that was decided is shown by objects.
@@ -77,7 +81,9 @@ impl CoresBook {
     pub(crate) fn take(&self, key: &ObjectKey, claim: &CoresClaim, now: TrustedTime) -> ClaimResult {
         let mut ledger = self.ledger.lock();
         let settled = ledger.settle(|key| self.commitments.in_doubt(key));
-        let verdict = ledger.take(key, claim, &self.shown(&claim.place, now.unwrap_or(Timestamp::MIN)));
+        let mut shown = self.shown(&claim.place, now.unwrap_or(Timestamp::MIN));
+        self.count_open_changes(key, &claim.place, &mut shown);
+        let verdict = ledger.take(key, claim, &shown);
         drop(ledger);
         for place in &settled {
             self.enqueue_waiting(place, key);
@@ -152,6 +158,77 @@ impl CoresBook {
         shown.extend(invalid.filter_map(|one| Some((one.key.clone(), held::unreadable(&one.raw, place)?))));
         shown
     }
+}
+
+// Cores in open changes. What a commitment releases there counts as held until the change is accepted, because a roll-back
+// needs it again; only the others in the same change may have it.
+
+impl CoresBook {
+    /// What [`CoresBook::take`] would answer to the commitments of a change, one after the other. `wanted` says what each of
+    /// them shall have.
+    pub(crate) fn check_change(
+        &self,
+        claims: &[(ObjectKey, CoresClaim)],
+        wanted: &BTreeMap<ObjectKey, Option<Spec>>,
+        now: TrustedTime,
+    ) -> Vec<ClaimResult> {
+        let ledger = self.ledger.lock();
+        let mut given: BTreeMap<&ObjectKey, &CoresClaim> = BTreeMap::new();
+        let mut results = Vec::new();
+        for (key, claim) in claims {
+            let mut shown = self.shown(&claim.place, now.unwrap_or(Timestamp::MIN));
+            self.count_open_changes(key, &claim.place, &mut shown);
+            for (member, spec) in wanted {
+                let after = spec.as_ref().and_then(|spec| cores_in(spec, &claim.place)).unwrap_or_default();
+                shown.entry(member.clone()).and_modify(|held| *held = (*held).min(after));
+            }
+            let here = given.iter().filter(|(_, given)| given.place == claim.place);
+            shown.extend(here.map(|(key, given)| (ObjectKey::clone(key), given.cores)));
+            let result = ledger.check(key, claim, &shown);
+            if result == ClaimResult::Enough {
+                given.insert(key, claim);
+            }
+            results.push(result);
+        }
+        results
+    }
+
+    fn count_open_changes(&self, key: &ObjectKey, place: &GroupAndZone, shown: &mut BTreeMap<ObjectKey, Cores>) {
+        let open = self.changes.select(&CHANGE_BY_ZONE, place.zone.as_str());
+        for change in open.iter().filter(|change| is_undecided(change.object.phase())) {
+            let own = change.object.spec.items.iter().any(|item| self.objects_of(item).contains(key));
+            for item in &change.object.spec.items {
+                let was_in_force = facts::spec_before(item).is_some_and(|spec| spec.phase(Timestamp::MIN) == Phase::Wanted);
+                let before = facts::accepted_spec_before(item).filter(|_| was_in_force);
+                let before = before.and_then(|spec| cores_in(&spec, place));
+                let after = facts::spec_after(item).and_then(|spec| cores_in(&spec, place)).unwrap_or_default();
+                for object in self.objects_of(item) {
+                    if !own {
+                        let held = shown.entry(object).or_default();
+                        *held = (*held).max(before.unwrap_or_default());
+                    } else if let Some(held) = shown.get_mut(&object) {
+                        *held = (*held).min(after.max(Cores::ZERO));
+                    }
+                }
+            }
+        }
+    }
+
+    fn objects_of(&self, item: &ChangeItem) -> Vec<ObjectKey> {
+        let named = self.commitments.select(&COMMITMENT_BY_UUID, &item.commitment_uuid);
+        named.into_iter().map(|entry| entry.key).collect()
+    }
+}
+
+/// Until a change is accepted, what it releases is not free.
+fn is_undecided(phase: ChangePhase) -> bool {
+    matches!(phase, ChangePhase::Applying | ChangePhase::RollingBack | ChangePhase::Failed)
+}
+
+/// The cores that a spec holds in a place.
+pub(crate) fn cores_in(spec: &Spec, place: &GroupAndZone) -> Option<Cores> {
+    let holds = spec.resource == ResourceType::Cores && spec.phase(Timestamp::MIN) == Phase::Wanted;
+    (holds && GroupAndZone::of(spec) == *place).then(|| spec.cores())
 }
 
 /// See [`CoresBook::start_reconciliation`].

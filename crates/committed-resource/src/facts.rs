@@ -18,6 +18,7 @@ use berth_scheduler::{SchedulerError, Shortage};
 use jiff::Timestamp;
 
 use crate::block_reason::{BlockReason, UnreadableHost};
+use crate::change_group::OpenChangeFacts;
 
 /// A commitment and the world around it, as far as its slots depend on it.
 #[derive(Clone, Debug)]
@@ -65,6 +66,8 @@ pub struct CommitmentFacts {
     pub undecided: Option<String>,
     /// How many cores its group has in its zone, for a commitment of cores.
     pub capacity: Capacity,
+    /// The open change that it belongs to.
+    pub change: Option<OpenChangeFacts>,
 }
 
 /// The object that is served for a UUID in place of another one.

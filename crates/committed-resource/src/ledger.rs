@@ -66,6 +66,19 @@ impl Ledger {
     /// shown with one amount and decided with another counts with the larger one, because its write may fail or
     /// succeed. The cores that the commitment holds itself do not count against it.
     pub fn take(&mut self, key: &ObjectKey, claim: &CoresClaim, shown: &BTreeMap<ObjectKey, Cores>) -> ClaimResult {
+        let result = self.check(key, claim, shown);
+        match result {
+            ClaimResult::Enough => {
+                let (place, cores) = (claim.place.clone(), claim.cores);
+                self.decided.insert(key.clone(), Entry { place, cores, in_doubt: false, in_the_way: false });
+            }
+            ClaimResult::Short { .. } => self.be_in_the_way(key, &claim.place),
+        }
+        result
+    }
+
+    /// The same without giving anything out.
+    pub fn check(&self, key: &ObjectKey, claim: &CoresClaim, shown: &BTreeMap<ObjectKey, Cores>) -> ClaimResult {
         let shown: BTreeMap<_, _> = shown.iter().filter(|(other, _)| *other != key).collect();
         let mut committed = shown.clone();
         for (other, entry) in self.decided.iter().filter(|(other, entry)| *other != key && entry.place == claim.place) {
@@ -75,13 +88,9 @@ impl Ledger {
         let left = |of: &BTreeMap<_, &Cores>| claim.total - of.values().map(|cores| **cores).sum();
         let available = left(&committed);
         if claim.cores <= available {
-            let entry = Entry { place: claim.place.clone(), cores: claim.cores, in_doubt: false, in_the_way: false };
-            self.decided.insert(key.clone(), entry);
             return ClaimResult::Enough;
         }
-        let provisional = claim.cores <= left(&shown);
-        self.be_in_the_way(key, &claim.place);
-        ClaimResult::Short { available, provisional }
+        ClaimResult::Short { available, provisional: claim.cores <= left(&shown) }
     }
 
     /// An object shows the decision about a commitment, or never will. Returns the place whose waiting commitments must

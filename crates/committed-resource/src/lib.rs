@@ -4,6 +4,8 @@
 
 mod apply;
 mod block_reason;
+mod change_dry_run;
+mod change_group;
 mod cores;
 mod disruption;
 mod dry_run;
@@ -22,6 +24,8 @@ mod status;
 mod watches;
 
 pub use block_reason::{BlockReason, UnreadableHost};
+pub use change_dry_run::{ChangeVerdict, ProposedCommitment};
+pub use change_group::OpenChangeFacts;
 pub use cores::CoresBook;
 pub use dry_run::CommitmentDryRun;
 pub use error::Error;

@@ -68,6 +68,26 @@ pub fn updated(old: &Reservation, target: &Target, size: Resources, origin: &Ori
     object
 }
 
+/// A slot of another commitment of the same change as a slot of this one. Its name, host, size and VMs stay, and so does the
+/// generation that it is checked against.
+pub fn taken_over(old: &Reservation, target: &Target, origin: &Origin) -> Reservation {
+    let mut object = old.clone();
+    let spec = &mut object.spec;
+    copy_time(&mut spec.start_time, target.start);
+    copy_time(&mut spec.end_time, target.end);
+    let slot = spec.committed_resource_reservation.get_or_insert_default();
+    let from = slot.commitment_uuid.replace(target.commitment.to_string()).unwrap_or_default();
+    slot.domain_id = Some(target.domain.to_string()).filter(|domain| !domain.is_empty());
+    let annotations = object.metadata.annotations.get_or_insert_default();
+    annotations.insert(labels::COMMITMENT_UID.to_owned(), origin.commitment_uid.clone());
+    if object.metadata.name.as_deref().is_some_and(|name| name.starts_with(&target.prefix)) {
+        annotations.remove(labels::INHERITED_FROM);
+    } else {
+        annotations.insert(labels::INHERITED_FROM.to_owned(), from);
+    }
+    object
+}
+
 fn label() -> (String, String) {
     (labels::TYPE.to_owned(), labels::TYPE_COMMITTED_RESOURCE.to_owned())
 }
@@ -117,7 +137,7 @@ mod tests {
     fn slot() -> Reservation {
         let flavor = Flavor { name: "f".into(), vcpus: 4, memory_mib: 2048, extra_specs: [].into() };
         let size = flavor.part(Bytes::from_mib(1024));
-        let new = NewSlot { name: "commitment-uuid-1-0".into(), number: 0, flavor, size };
+        let new = NewSlot { name: "commitment-uuid-1-0".into(), number: 0, flavor, size, prefer: None };
         created(&target(), &new, Some(&"node-1".into()), &origin())
     }
 

@@ -5,7 +5,7 @@ use berth_core::commitment::{Phase, ResourceType, State};
 use berth_core::slot::Slot;
 use berth_core::{HostName, SlotKey, planner};
 use berth_scheduler::{
-    CommitmentRequest, Pin, Placement, Scheduler, SchedulerError, Shortage, SlotRequest, WaitingRank,
+    CommitmentRequest, Handover, Pin, Placement, Scheduler, SchedulerError, Shortage, SlotRequest, WaitingRank,
 };
 use berth_telemetry::clock::TrustedTime;
 use jiff::Timestamp;
@@ -37,6 +37,8 @@ pub struct CommitmentDecision {
     pub plan: CommitmentPlan,
     pub hosts: Vec<Option<HostName>>,
     pub shortage: Option<Shortage>,
+    /// Slots of other commitments of the same change whose capacity the hosts need.
+    pub used: Vec<SlotKey>,
     /// Hosts are found later, slot by slot: the scheduler is an external one.
     pub is_delayed: bool,
     /// How much of the plan this reconciliation creates, if not all of it.
@@ -107,11 +109,15 @@ fn deletion(facts: &CommitmentFacts) -> CommitmentPlan {
     CommitmentPlan { leave, finalizer, ..CommitmentPlan::idle(Verdict::Deleting) }
 }
 
-/// Releases its slots, as far as they can be read.
+/// Releases its slots, as far as they can be read. Those of an open change stay until it ends: others may take them over, and
+/// a roll-back needs them.
 fn nothing(facts: &CommitmentFacts, verdict: Verdict) -> CommitmentPlan {
     let unreadable = facts.holdings.values().find(|holding| holding.read.is_err() && !holding.slots.is_empty());
     let why = unreadable.and_then(|holding| holding.read.as_ref().err());
     let verdict = why.map_or(verdict, |why| Verdict::Unreadable(why.clone().into()));
+    if facts.change.is_some() {
+        return CommitmentPlan::idle(verdict);
+    }
     CommitmentPlan { leave: leave_own(facts), ..CommitmentPlan::idle(verdict) }
 }
 
@@ -178,19 +184,19 @@ async fn place_slots<S: Scheduler>(
     }
     let request = whole_request(facts, &decided.plan, placing);
     match scheduler.place_all(&request).await? {
-        Placement::Decided { hosts, shortage } => {
+        Placement::Decided { hosts, shortage, used } => {
             // Capacity for the other slots is not held here: when they exist they request it themselves, and an entry
             // for them does not end with this apply.
             let held = request.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
             decided.assumed.extend(held.map(|(slot, _)| slot.key.clone()));
-            (decided.hosts, decided.shortage) = (hosts, shortage);
+            (decided.hosts, decided.shortage, decided.used) = (hosts, shortage, used);
         }
         Placement::Later => decided.is_delayed = true,
     }
     Ok(())
 }
 
-fn whole_request(facts: &CommitmentFacts, plan: &CommitmentPlan, placing: &Placing) -> CommitmentRequest {
+pub(crate) fn whole_request(facts: &CommitmentFacts, plan: &CommitmentPlan, placing: &Placing) -> CommitmentRequest {
     let smaller = |update: &&planner::Update| update.enlarge_on.is_none();
     CommitmentRequest {
         slots: plan.slots.create.iter().map(|new| slot_request(facts, plan, new, placing)).collect(),
@@ -198,6 +204,7 @@ fn whole_request(facts: &CommitmentFacts, plan: &CommitmentPlan, placing: &Placi
         shrink: plan.slots.update.iter().filter(smaller).map(|update| (plan.key(&update.name), update.size)).collect(),
         all_or_nothing: plan.verdict == Verdict::Reserve && facts.may_reject(),
         existing: false,
+        handover: facts.change.as_ref().map(|change| Handover { change: change.name.clone(), slots: change.left.clone() }),
     }
 }
 
@@ -222,7 +229,7 @@ fn slot_request(
         size: new.size,
         domain_name: placing.domain_name.clone(),
         pipeline: placing.pipeline.clone(),
-        prefer: None,
+        prefer: new.prefer.clone(),
         request_id: placing.request_id.clone(),
     }
 }
@@ -230,7 +237,7 @@ fn slot_request(
 impl CommitmentDecision {
     fn undecided(plan: CommitmentPlan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
-        Self { plan, hosts, shortage: None, is_delayed: false, paced: None, assumed: Vec::new(), cores: None }
+        Self { plan, hosts, shortage: None, used: Vec::new(), is_delayed: false, paced: None, assumed: Vec::new(), cores: None }
     }
 
     pub fn blocked(why: BlockReason) -> Self {
@@ -246,7 +253,7 @@ impl CommitmentDecision {
         let gone = self.plan.slots.gone();
         let stays = |slot: &&Slot| !slot.terminating && !gone.contains(&slot.name);
         let placed = facts.slots().iter().filter(stays).filter(|slot| slot.target_host.is_some());
-        placed.count() + self.hosts.iter().flatten().count()
+        placed.count() + self.plan.slots.take_over.len() + self.hosts.iter().flatten().count()
     }
 
     /// True if the whole plan is refused: it does not fit, and the commitment may be rejected. Then nothing is applied.

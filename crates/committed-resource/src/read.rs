@@ -11,13 +11,16 @@ use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
 use berth_core::host::ConditionStatus;
 use berth_core::slot::Slot;
-use berth_core::{ClusterName, HostName, Resources, SlotKey, SlotName, Zone, planner};
+use berth_core::{ClusterName, CommitmentUuid, HostName, Resources, SlotKey, SlotName, Zone, planner};
 use berth_crds::conditions::{self, safety};
-use berth_crds::{CommittedResource, Condition, Hypervisor, Reservation, ReservationType, facts, labels};
+use berth_crds::{
+    CommitmentChange, CommittedResource, Condition, Hypervisor, Reservation, ReservationType, facts, labels,
+};
 use berth_scheduler::{Scheduler, SchedulerError, Shortage};
 use kube::ResourceExt;
 
 use crate::block_reason::UnreadableHost;
+use crate::change_group::{ChangeGroup, OpenChangeFacts, accepted_before, open_change};
 use crate::cores::CoresBook;
 use crate::facts::{Capacity, CommitmentFacts, Holding, NameLookup, Site, ready};
 use crate::ledger::GroupAndZone;
@@ -33,10 +36,26 @@ pub(crate) struct Reader<'a, S> {
     pub(crate) scheduler: &'a S,
     pub(crate) routes: &'a Routes,
     pub(crate) cores: &'a CoresBook,
+    pub(crate) changes: &'a Store<CommitmentChange>,
 }
 
 impl<S: Scheduler> Reader<'_, S> {
     pub(crate) fn facts(&self, key: &ObjectKey, object: &CommittedResource) -> CommitmentFacts {
+        let group = open_change(self.changes, &object.spec.commitment_uuid).map(|(_, group)| group);
+        let mut facts = self.facts_in(key, object, group.as_ref());
+        if let Some(change) = &mut facts.change {
+            change.restored = accepted_before(self.changes, object);
+        }
+        facts
+    }
+
+    /// The same as if the commitment belonged to this change.
+    pub(crate) fn facts_in(
+        &self,
+        key: &ObjectKey,
+        object: &CommittedResource,
+        group: Option<&ChangeGroup>,
+    ) -> CommitmentFacts {
         let known = self.flavor_groups.get();
         let outdated = known.as_ref().ok().and_then(|known| Some(known.outdated.as_ref()?.error.clone()));
         let groups = known.map(|known| known.groups);
@@ -60,6 +79,7 @@ impl<S: Scheduler> Reader<'_, S> {
             shortage: self.shortage(&holdings, site.as_ref().ok()),
             undecided: self.undecided(&holdings, site.as_ref().ok()),
             capacity: self.capacity(&spec, &key.cluster),
+            change: self.change(&spec, group, site.as_ref().ok(), groups.as_deref().ok()),
             holdings,
             disruption_limited,
             accepted_site: accepted.as_ref().map_or_else(|| site.clone(), |accepted| self.site(&accepted.zone)),
@@ -104,6 +124,26 @@ impl<S: Scheduler> Reader<'_, S> {
             }
         }
         (all, limited)
+    }
+
+    /// What the commitment gets of the others in its change. Slots change their commitment only within a cluster.
+    fn change(
+        &self,
+        spec: &Spec,
+        group: Option<&ChangeGroup>,
+        site: Option<&Site>,
+        groups: Option<&FlavorGroups>,
+    ) -> Option<OpenChangeFacts> {
+        let (group, cluster) = (group?, site.map(|site| &site.cluster));
+        let Some(cluster) = cluster else {
+            return Some(OpenChangeFacts { name: group.name.clone(), ..OpenChangeFacts::default() });
+        };
+        let slots = |uuid: &CommitmentUuid| {
+            let entries = self.reservations.select(&RESERVATION_BY_COMMITMENT, uuid.as_str());
+            let here = entries.iter().filter(|entry| entry.key.cluster == *cluster && is_slot(&entry.object));
+            here.map(|entry| facts::slot(&entry.object)).collect()
+        };
+        Some(group.facts(&spec.uuid, cluster, group.exchange(slots, groups)))
     }
 
     fn slot(&self, entry: &Entry<Reservation>, neighbour: Option<&Slot>) -> Slot {

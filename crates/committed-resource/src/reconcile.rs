@@ -10,7 +10,9 @@ use berth_cluster::{
 use berth_core::SlotKey;
 use berth_crds::conditions::commitment::Reason;
 use berth_crds::conditions::{self, safety};
-use berth_crds::{CommittedResource, Condition, Hypervisor, Pipeline, Reservation, labels};
+use berth_crds::{
+    CommitmentChange, CommittedResource, CommittedResourceSpec, Condition, Hypervisor, Pipeline, Reservation, labels,
+};
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::ids::FreshIds;
@@ -70,6 +72,8 @@ pub struct Context<S> {
     pub ids: FreshIds,
     pub settings: Settings,
     pub cores: Arc<CoresBook>,
+    /// Changes, read only.
+    pub changes: Store<CommitmentChange>,
 }
 
 /// Turns commitments into slots.
@@ -104,6 +108,7 @@ impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
             knowledges: self.context.flavor_groups.store(),
             capacities: self.context.cores.capacities(),
             pipelines: &self.context.pipelines,
+            changes: &self.context.changes,
         };
         watches::declare(watches, &stores);
     }
@@ -229,7 +234,14 @@ impl<S: Scheduler> CommittedResourceController<S> {
         }
         let prefix = format!("{}-", key.name);
         let doubts = self.context.reservations.store().doubts();
-        for slot in doubts.iter().filter(|slot| slot.name.starts_with(&prefix)) {
+        let uuid = self.context.commitments.store().get(key).map(|object| object.spec.commitment_uuid.clone());
+        // A slot that was taken over keeps its name, and one that was never seen has no commitment yet.
+        let is_own = |slot: &ObjectKey| {
+            let object = self.context.reservations.store().get(slot);
+            let data = object.and_then(|object| object.spec.committed_resource_reservation.clone());
+            data.and_then(|data| data.commitment_uuid).is_some_and(|named| Some(named) == uuid)
+        };
+        for slot in doubts.iter().filter(|slot| slot.name.starts_with(&prefix) || is_own(slot)) {
             self.context.reservations.settle(slot).await?;
             self.context.scheduler.settled(&SlotKey::from(slot));
         }
@@ -251,6 +263,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
             scheduler: &*self.context.scheduler,
             routes: &self.context.routes,
             cores: &self.context.cores,
+            changes: &self.context.changes,
         }
     }
 
@@ -354,6 +367,9 @@ impl<S: Scheduler> CommittedResourceController<S> {
         let now = self.context.clock.now();
         let refresh = self.context.settings.delays.retry;
         new.status = ready.map(|ready| status(old, ready, refresh, now)).or(new.status);
+        if let (Some(status), Some(accepted)) = (&mut new.status, accepted_by_roll_back(facts, ready)) {
+            status.accepted_spec.clone_from(accepted);
+        }
         set_extra_conditions(&mut new, facts, verdict, now);
         if let Written::Changed(written) = self.context.commitments.patch_status(key, old, &new).await? {
             self.publish_events(key, old, &written, ready);
@@ -388,6 +404,15 @@ impl<S: Scheduler> CommittedResourceController<S> {
         };
         self.context.events.publish(&key.cluster, &new.object_ref(&()), event);
     }
+}
+
+/// What counts as accepted again when a change is undone, unless the commitment is accepted anew.
+fn accepted_by_roll_back<'f>(
+    facts: &'f CommitmentFacts,
+    ready: Option<&CommitmentReady>,
+) -> Option<&'f Option<CommittedResourceSpec>> {
+    let restored = facts.change.as_ref()?.restored.as_ref()?;
+    (!ready.is_some_and(|ready| ready.ready)).then_some(restored)
 }
 
 /// The result of a reconciliation before its report.

@@ -9,7 +9,7 @@ use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_ZONE};
 use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_core::ClusterName;
 use berth_crds::{
-    CommittedResource, Condition, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, conditions, facts,
+    CommitmentChange, CommittedResource, Condition, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, conditions, facts,
     labels,
 };
 use kube::ResourceExt;
@@ -25,6 +25,7 @@ pub(crate) struct Watched<'s> {
     pub knowledges: &'s Store<Knowledge>,
     pub capacities: &'s Store<FlavorGroupCapacity>,
     pub pipelines: &'s Store<Pipeline>,
+    pub changes: &'s Store<CommitmentChange>,
 }
 
 /// Declares them. Commitments wait while a cluster cannot be read completely that holds Reservations, hosts or capacities of
@@ -50,6 +51,8 @@ pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
     watches.resynced(stores.capacities, all_of(stores.commitments));
     let store = stores.commitments.clone();
     watches.changes(stores.pipelines, move |change| map_pipeline(change, &store));
+    let store = stores.commitments.clone();
+    watches.changes(stores.changes, move |change| map_change_of_commitments(change, &store));
 }
 
 /// A commitment concerns itself and, when it comes or goes or what decides between duplicates or pauses them changes,
@@ -119,6 +122,21 @@ fn extra_conditions(slot: &Reservation) -> impl Iterator<Item = &Condition> {
 /// Another pipeline may find hosts for commitments that wait, or can be used again at last.
 fn map_pipeline(change: &Change<Pipeline>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     if change.is_of_spec() { list_commitments(commitments) } else { BTreeSet::new() }
+}
+
+/// A change of commitments concerns all of them when it begins, when it is decided, and when it ends.
+fn map_change_of_commitments(
+    change: &Change<CommitmentChange>,
+    commitments: &Store<CommittedResource>,
+) -> BTreeSet<ObjectKey> {
+    let standing = |object: &Option<Arc<CommitmentChange>>| {
+        object.as_ref().map(|object| (object.phase(), facts::is_open(object)))
+    };
+    if standing(&change.old) == standing(&change.new) {
+        return BTreeSet::new();
+    }
+    let objects = [&change.old, &change.new].into_iter().flatten();
+    objects.flat_map(|object| facts::members(object)).flat_map(|uuid| with_uuid(uuid, commitments)).collect()
 }
 
 fn list_commitments(commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {

@@ -12,7 +12,7 @@ use berth_committed_resource::CommittedResourceController;
 use berth_core::{HostName, Resources, SlotKey};
 use berth_crds::{CommittedResource, names};
 use berth_scheduler::{
-    BuiltIn, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
+    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
     SlotRequest,
 };
 use berth_testkit::{Server, seeds};
@@ -35,6 +35,13 @@ struct Counting {
 impl Scheduler for Counting {
     fn place_all(&self, proof: &CommitmentRequest) -> impl Future<Output = Result<Placement, SchedulerError>> + Send {
         self.scheduler.place_all(proof)
+    }
+
+    fn dry_run(
+        &self,
+        change: &[CommitmentRequest],
+    ) -> impl Future<Output = Result<Vec<DryRunPlacement>, SchedulerError>> + Send {
+        self.scheduler.dry_run(change)
     }
 
     fn place(&self, slot: &SlotRequest) -> impl Future<Output = Result<Placed, SchedulerError>> + Send {

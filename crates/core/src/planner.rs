@@ -3,6 +3,7 @@
 //! It decides sizes, not hosts. A plan is a value: planning again on the world that it describes plans nothing. PAYG
 //! pre-allocation is not part of it.
 
+mod change_group;
 mod grow;
 mod release;
 mod repair;
@@ -18,6 +19,8 @@ use crate::flavor::{Flavor, FlavorGroup, FlavorGroups};
 use crate::ids::{CommitmentUuid, DomainId, GroupName, HostName, ProjectId, SlotName, Zone};
 use crate::slot::{self, Slot};
 use crate::units::{Bytes, Resources};
+
+pub use change_group::{FormerSlot, GroupMember, OpenChange, SlotExchange, TakeOver, exchange_slots};
 
 /// The bound of slots that one plan creates, independent of the amount.
 pub const MAX_NEW_SLOTS: u64 = 20_000;
@@ -51,6 +54,8 @@ pub struct PlannerInput<'a> {
     pub taken: &'a dyn Fn(&SlotName) -> bool,
     /// Most new slots, when the commitment may be rejected (`maxSlotsPerCommitment`).
     pub max_new_slots: Option<u64>,
+    /// The open change that the commitment belongs to: until its end nothing is released.
+    pub change: Option<OpenChange<'a>>,
 }
 
 /// The changes.
@@ -59,6 +64,8 @@ pub struct SlotPlan {
     pub release: Vec<Release>,
     pub update: Vec<Update>,
     pub create: Vec<NewSlot>,
+    /// Slots of other commitments of the same change that become slots of this one.
+    pub take_over: Vec<TakeOver>,
     pub kept: usize,
 }
 
@@ -102,6 +109,8 @@ pub struct NewSlot {
     pub flavor: Flavor,
     /// Its size; smaller than the flavor for a remainder.
     pub size: Resources,
+    /// The host that it had before a change that is rolled back.
+    pub prefer: Option<HostName>,
 }
 
 /// Why no plan can be made; the texts are those of the reference, continued where that helps.
@@ -122,10 +131,17 @@ pub enum PlanError {
 
 pub fn plan(target: &Target, world: &PlannerInput<'_>) -> Result<SlotPlan, PlanError> {
     let mut draft = PlanDraft::new(target, world);
-    draft.shrink(target.memory);
+    match &world.change {
+        None => draft.shrink(target.memory),
+        Some(change) => draft.cut_to_former(change.former),
+    }
     draft.repair_cores();
+    if let Some(change) = &world.change {
+        draft.take_over(target.memory, change);
+    }
     if draft.missing(target.memory) > Bytes::ZERO {
         let group = usable_group(target, world.groups)?;
+        draft.create_former(target, group, world);
         draft.restore(target.memory);
         draft.create(target, group, world)?;
     }
@@ -166,6 +182,7 @@ struct PlanDraft<'a> {
     held: Bytes,
     release: Vec<Release>,
     create: Vec<NewSlot>,
+    take_over: Vec<TakeOver>,
     /// One more than the highest number of any slot, also of those that go. Behind the last number there is comes the
     /// first one again, as a user may create a slot with it; names that exist are skipped.
     next_number: u64,
@@ -193,6 +210,7 @@ impl<'a> PlanDraft<'a> {
             held: Bytes::ZERO,
             release: Vec::new(),
             create: Vec::new(),
+            take_over: Vec::new(),
             next_number: 0,
             free_capacity: world.free_capacity.clone(),
         };
@@ -245,7 +263,8 @@ impl<'a> PlanDraft<'a> {
         let mut written: Vec<_> = self.kept.iter().filter(|kept| kept.is_written()).collect();
         written.sort_by_key(|kept| kept.order());
         let update = written.into_iter().map(KeptSlot::update).collect();
-        SlotPlan { release: self.release, update, create: self.create, kept: self.kept.len() }
+        let Self { release, create, take_over, kept, .. } = self;
+        SlotPlan { release, update, create, take_over, kept: kept.len() }
     }
 }
 
@@ -322,12 +341,12 @@ enum NotEnlarged {
 impl SlotPlan {
     /// True when there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.release.is_empty() && self.update.is_empty() && self.create.is_empty()
+        self.release.is_empty() && self.update.is_empty() && self.create.is_empty() && self.take_over.is_empty()
     }
 
     /// How many slots the commitment has when the plan is done: `n` in the texts.
     pub fn total(&self) -> usize {
-        self.kept + self.create.len()
+        self.kept + self.take_over.len() + self.create.len()
     }
 
     pub fn gone(&self) -> BTreeSet<&SlotName> {
@@ -340,6 +359,7 @@ impl fmt::Display for SlotPlan {
         let mut lines = Vec::new();
         lines.extend(self.release.iter().map(|r| format!("release {} ({:?})", r.name, r.why)));
         lines.extend(self.update.iter().map(|u| format!("write {}: {}", u.name, u.size)));
+        lines.extend(self.take_over.iter().map(|t| format!("take {} over from {}", t.name, t.from)));
         lines.extend(self.create.iter().map(|c| format!("create {} of {}: {}", c.name, c.flavor.name, c.size)));
         f.write_str(if lines.is_empty() { "nothing to do".to_owned() } else { lines.join("; ") }.as_str())
     }

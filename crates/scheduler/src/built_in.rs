@@ -3,6 +3,7 @@
 //! frees is given out before any other caller can take it.
 
 mod answering;
+mod changes;
 mod claim_limits;
 mod holding;
 mod host_report;
@@ -27,7 +28,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::Scope;
 use crate::{
-    Answer, AnswerSettings, Booking, Call, CommitmentRequest, Decision, EnqueueSlots, Explanation, HostVerdict, Pin,
+    Answer, AnswerSettings, Booking, Call, CommitmentRequest, Decision, DryRunPlacement, EnqueueSlots, Explanation, HostVerdict, Pin,
     Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest,
 };
 use inner::Inner;
@@ -249,6 +250,10 @@ impl Scheduler for BuiltIn {
         self.decide(Some(commitment), |inner| inner.place_all(commitment))
     }
 
+    async fn dry_run(&self, change: &[CommitmentRequest]) -> Result<Vec<DryRunPlacement>, SchedulerError> {
+        self.lock().dry_run(change)
+    }
+
     async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
         self.decide(None, |inner| inner.place(slot))
     }
@@ -287,6 +292,14 @@ impl Scheduler for BuiltIn {
 
     fn planned(&self, commitment: &CommitmentUuid, uid: &str, generation: i64) {
         self.change(|inner| inner.served.extend(inner.planned.note(commitment, uid, generation)));
+    }
+
+    fn hold_for_change(&self, change: &str, slots: &[(HostName, Resources)]) {
+        self.lock().hold_for_change(change, slots);
+    }
+
+    fn end_change(&self, change: &str) {
+        self.change(|inner| inner.end_change(change));
     }
 
     fn verdict(&self, key: &SlotKey) -> HostVerdict {

@@ -60,6 +60,8 @@ pub use run::StepEvent;
 pub use scheduler::{EnqueueSlots, Scheduler};
 pub use service::OutOfService;
 pub use shortage::{FilterName, Shortage};
-pub use slot::{CommitmentRequest, HostVerdict, Pin, Placed, Placement, SlotRequest, WaitingRank};
+pub use slot::{
+    CommitmentRequest, DryRunPlacement, Handover, HostVerdict, Pin, Placed, Placement, SlotRequest, WaitingRank,
+};
 pub use steps::{LoadError, StepError};
 pub use trace::{StepTrace, Stopwatch};

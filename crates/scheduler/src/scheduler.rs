@@ -5,7 +5,9 @@ use std::future::Future;
 
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 
-use crate::{CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest};
+use crate::{
+    CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest,
+};
 
 /// Enqueues slots that a host was found for: each holds an assume entry, which [`Scheduler::place`] answers. It is called
 /// without any lock of the scheduler.
@@ -23,6 +25,13 @@ pub trait Scheduler: Send + Sync + 'static {
         &self,
         commitment: &CommitmentRequest,
     ) -> impl Future<Output = Result<Placement, SchedulerError>> + Send;
+
+    /// What [`place_all`](Self::place_all) would answer for these commitments together: everything that any of them releases
+    /// counts as free, and what one gets is taken for the next. Nothing is kept.
+    fn dry_run(
+        &self,
+        change: &[CommitmentRequest],
+    ) -> impl Future<Output = Result<Vec<DryRunPlacement>, SchedulerError>> + Send;
 
     /// Decides on one slot. A host that is already kept for the slot is returned as long as it is valid for the size
     /// and the zone; without a host the slot enters the waiting list.
@@ -54,6 +63,12 @@ pub trait Scheduler: Send + Sync + 'static {
 
     /// The controller of commitments has planned the object with this UID at this generation: its slots are wanted.
     fn planned(&self, _commitment: &CommitmentUuid, _uid: &str, _generation: i64) {}
+
+    /// Holds the capacity of slots that an open change has deleted, as far as it is free: for a process that takes over.
+    fn hold_for_change(&self, _change: &str, _slots: &[(HostName, Resources)]) {}
+
+    /// The change has ended: what was held for it is free.
+    fn end_change(&self, _change: &str) {}
 
     /// Whether the host that the slot names is valid for it.
     fn verdict(&self, key: &SlotKey) -> HostVerdict;

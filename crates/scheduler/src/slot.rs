@@ -62,6 +62,17 @@ pub struct CommitmentRequest {
     /// The slots exist already: those that do not fit enter the waiting list, so that none of them needs a request of
     /// its own.
     pub existing: bool,
+    /// The open change that the commitment belongs to, if there is capacity to take over in it.
+    pub handover: Option<Handover>,
+}
+
+/// Capacity that other commitments of an open change release. Nobody else gets it before the change has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Handover {
+    /// The name of the change.
+    pub change: String,
+    /// Slots of the others, whose capacity counts as free for this decision.
+    pub slots: Vec<SlotKey>,
 }
 
 /// The answer to a [`CommitmentRequest`].
@@ -76,7 +87,18 @@ pub enum Placement {
         hosts: Vec<Option<HostName>>,
         /// Why the first slot that did not fit found no host; `None` when all fit.
         shortage: Option<Shortage>,
+        /// The slots of [`CommitmentRequest::handover`] without whose capacity the hosts would not have been found: they
+        /// are deleted first. What is left of their capacity is held for the change.
+        used: Vec<SlotKey>,
     },
+}
+
+/// The answer to a dry run about one commitment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DryRunPlacement {
+    pub hosts: Vec<Option<HostName>>,
+    /// Why the first slot that did not fit found no host; `None` when all fit.
+    pub shortage: Option<Shortage>,
 }
 
 /// The answer for one slot.

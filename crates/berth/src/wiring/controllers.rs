@@ -122,14 +122,20 @@ fn commitments(
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
         cores: cores(memory, environment),
+        changes: stores.changes.clone(),
     })
 }
 
 fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
     let stores = &memory.stores;
-    let (commitments, routes) = (stores.commitments.clone(), environment.routes.clone());
-    let pauses = pauses(memory, environment);
-    Arc::new(CoresBook::new(commitments, stores.capacities.clone(), routes, pauses, memory.queues.commitments.clone()))
+    Arc::new(CoresBook::new(
+        stores.commitments.clone(),
+        stores.capacities.clone(),
+        stores.changes.clone(),
+        environment.routes.clone(),
+        pauses(memory, environment),
+        memory.queues.commitments.clone(),
+    ))
 }
 
 fn slots(

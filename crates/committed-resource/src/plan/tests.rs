@@ -46,6 +46,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> CommitmentFacts {
         disruption_limited: None,
         shortage: None,
         in_the_way: None,
+        change: None,
         undecided: None,
         capacity: crate::facts::Capacity::NoObject,
     }
@@ -128,7 +129,14 @@ impl Scheduler for FreeSlots {
         }
         let hosts: Vec<_> = (0..proof.slots.len()).map(|n| (n < self.slots).then(|| format!("h{n}").into())).collect();
         let shortage = hosts.contains(&None).then(shortage);
-        Ok(Placement::Decided { hosts, shortage })
+        Ok(Placement::Decided { hosts, shortage, used: Vec::new() })
+    }
+
+    fn dry_run(
+        &self,
+        _: &[CommitmentRequest],
+    ) -> impl Future<Output = Result<Vec<DryRunPlacement>, SchedulerError>> + Send {
+        std::future::ready(Ok(Vec::new()))
     }
 
     fn place(&self, _: &SlotRequest) -> impl Future<Output = Result<Placed, SchedulerError>> + Send {

@@ -1,5 +1,5 @@
 use berth_cluster::Requests;
-use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
+use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES, CHANGE_INDEXES};
 use berth_cluster::testing::{applied, applied_raw, failing, filled};
 use berth_crds::{names, testing};
 use berth_telemetry::config::Pause;
@@ -34,10 +34,12 @@ fn known(commitments: &Store<CommittedResource>, hypervisors: &Store<Hypervisor>
         cores: &CoresBook::new(
             commitments.clone(),
             Store::new(&[]),
+            Store::new(CHANGE_INDEXES),
             Routes::home_only(),
             pauses.clone(),
             Requests::closed(),
         ),
+        changes: &Store::new(CHANGE_INDEXES),
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));
     reader.facts(&key, &commitments.get(&key).unwrap())

@@ -242,10 +242,12 @@ fn commitments_with<S: Scheduler>(
         cores: Arc::new(CoresBook::new(
             stores.commitments.clone(),
             stores.capacities.clone(),
+            stores.changes.clone(),
             Routes::home_only(),
             world.pauses(),
             world.commitments.clone(),
         )),
+        changes: stores.changes.clone(),
     })
 }
 

@@ -50,7 +50,7 @@ impl PlanDraft<'_> {
             self.next_number = number.wrapping_add(1);
             let name = format!("{}{number}", target.prefix).into();
             if !(world.taken)(&name) {
-                return NewSlot { name, number, flavor: flavor.clone(), size: flavor.part(memory) };
+                return NewSlot { name, number, flavor: flavor.clone(), size: flavor.part(memory), prefer: None };
             }
         }
     }

@@ -36,6 +36,7 @@ fn planned(target: &Target, slots: &[Slot], free_capacity: &[(&str, (u64, i64))]
         free_capacity: &free_capacity,
         taken: &|_| false,
         max_new_slots: None,
+        change: None,
     };
     plan(target, &world).unwrap()
 }
@@ -126,6 +127,7 @@ fn more_new_slots_than_the_limit_are_an_error() {
         free_capacity: &BTreeMap::new(),
         taken: &|_| false,
         max_new_slots: Some(3),
+        change: None,
     };
     let error = plan(&target(gib(105)), &world).unwrap_err().to_string();
     assert_eq!(error, "commitment would create 4 new reservation slots, exceeds limit of 3");
@@ -145,6 +147,7 @@ fn choosing_a_flavor() {
         free_capacity: &free_capacity,
         taken: &|_| false,
         max_new_slots: None,
+        change: None,
     };
     let chosen = |wanted: Bytes| story(&plan(&target(wanted), &world).unwrap());
     for (wanted, expected) in [
@@ -179,6 +182,7 @@ fn the_limit_is_found_before_anything_is_done() {
         free_capacity: &free_capacity,
         taken: &|_| false,
         max_new_slots: Some(1),
+        change: None,
     };
     let refused = plan(&target(gib(90)), &world);
     assert_eq!(refused, Err(PlanError::SlotLimit { count: 2, limit: 1 }), "there is no plan, so nothing is repaired");
@@ -192,6 +196,7 @@ fn an_absurd_amount_is_an_error_and_not_a_loop() {
         free_capacity: &BTreeMap::new(),
         taken: &|_| false,
         max_new_slots: None,
+        change: None,
     };
     assert!(matches!(plan(&target(Bytes::MAX), &world), Err(PlanError::SlotLimit { .. })));
 }
@@ -207,6 +212,7 @@ fn errors_begin_with_the_fixed_texts_and_say_what_to_change() {
             free_capacity: &BTreeMap::new(),
             taken: &|_| false,
             max_new_slots: None,
+            change: None,
         };
         plan(&target(gib(1)), &world).unwrap_err().to_string()
     };
@@ -258,6 +264,7 @@ fn hand_edits_are_repaired() {
         free_capacity: &BTreeMap::new(),
         taken: &names,
         max_new_slots: None,
+        change: None,
     };
     assert_eq!(story(&plan(&target(gib(90)), &world).unwrap()), "create #2 l 30/10");
 }
@@ -273,6 +280,7 @@ fn behind_the_last_number_comes_the_first_that_is_not_taken() {
         free_capacity: &free_capacity,
         taken: &names,
         max_new_slots: None,
+        change: None,
     };
     assert_eq!(story(&plan(&target(gib(90)), &world).unwrap()), "create #1 l 30/10");
 }

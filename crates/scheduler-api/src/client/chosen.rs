@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 use berth_scheduler::{
-    BuiltIn, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
+    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
     SlotRequest,
 };
 
@@ -22,6 +22,13 @@ impl Scheduler for Chosen {
         match self {
             Self::BuiltIn(one) => one.place_all(whole).await,
             Self::External(one) => one.place_all(whole).await,
+        }
+    }
+
+    async fn dry_run(&self, change: &[CommitmentRequest]) -> Result<Vec<DryRunPlacement>, SchedulerError> {
+        match self {
+            Self::BuiltIn(one) => one.dry_run(change).await,
+            Self::External(one) => one.dry_run(change).await,
         }
     }
 
@@ -85,6 +92,20 @@ impl Scheduler for Chosen {
         match self {
             Self::BuiltIn(one) => one.planned(commitment, uid, generation),
             Self::External(one) => one.planned(commitment, uid, generation),
+        }
+    }
+
+    fn hold_for_change(&self, change: &str, slots: &[(HostName, Resources)]) {
+        match self {
+            Self::BuiltIn(one) => one.hold_for_change(change, slots),
+            Self::External(one) => one.hold_for_change(change, slots),
+        }
+    }
+
+    fn end_change(&self, change: &str) {
+        match self {
+            Self::BuiltIn(one) => one.end_change(change),
+            Self::External(one) => one.end_change(change),
         }
     }
 

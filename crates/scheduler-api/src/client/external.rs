@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 use berth_scheduler::{
-    BuiltIn, Candidates, CommitmentRequest, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError,
+    BuiltIn, Candidates, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError,
     Shortage, SlotRequest,
 };
 use berth_telemetry::config::Token;
@@ -124,6 +124,11 @@ impl Scheduler for External {
         Ok(Placement::Later)
     }
 
+    /// The external scheduler cannot be asked what it would do, so the pipelines of this process answer.
+    async fn dry_run(&self, change: &[CommitmentRequest]) -> Result<Vec<DryRunPlacement>, SchedulerError> {
+        self.view.dry_run(change).await
+    }
+
     /// A preferred host is not requested, because the protocol cannot express it.
     async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
         if self.view.awaits_plan(slot) {
@@ -186,6 +191,14 @@ impl Scheduler for External {
 
     fn planned(&self, commitment: &CommitmentUuid, uid: &str, generation: i64) {
         self.view.planned(commitment, uid, generation);
+    }
+
+    fn hold_for_change(&self, change: &str, slots: &[(HostName, Resources)]) {
+        self.view.hold_for_change(change, slots);
+    }
+
+    fn end_change(&self, change: &str) {
+        self.view.end_change(change);
     }
 
     fn verdict(&self, key: &SlotKey) -> HostVerdict {

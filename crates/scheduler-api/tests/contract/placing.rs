@@ -116,7 +116,7 @@ pub async fn a_commitment_is_placed_as_a_whole_or_later<F: Fixture>() {
     let whole = CommitmentRequest { slots: slots.to_vec(), all_or_nothing: true, ..CommitmentRequest::default() };
     match fixture.scheduler().place_all(&whole).await.unwrap() {
         Placement::Later => assert!(!F::DIFFERS.places_wholes),
-        Placement::Decided { hosts, shortage } => {
+        Placement::Decided { hosts, shortage, .. } => {
             assert!(F::DIFFERS.places_wholes && shortage.is_some());
             assert_eq!(hosts.iter().flatten().count(), 2);
         }

@@ -25,6 +25,8 @@ pub(super) struct Inner {
     /// Those of them, and those whose commitment has been planned, that are not enqueued yet.
     pub(super) served: Vec<SlotKey>,
     pub(super) planned: PlannedCommitments,
+    /// The hosts on which capacity is held for an open change, by its name.
+    pub(super) held: BTreeMap<String, BTreeSet<HostName>>,
 }
 
 impl Inner {
@@ -36,6 +38,7 @@ impl Inner {
             kept: BTreeSet::new(),
             served: Vec::new(),
             planned: PlannedCommitments::default(),
+            held: BTreeMap::new(),
         }
     }
 

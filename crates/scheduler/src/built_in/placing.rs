@@ -10,11 +10,11 @@ use berth_core::{HostName, SlotKey, VmId};
 use super::inner::Inner;
 use crate::engine::Scope;
 use crate::{
-    Chooser, CommitmentRequest, HostProblem, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest,
+    Chooser, CommitmentRequest, DryRunPlacement, HostProblem, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest,
 };
 
 /// The result of a search for a host.
-enum Found {
+pub(super) enum Found {
     /// The host of an entry in doubt, which stays.
     InDoubt(HostName),
     /// The host that was kept for the slot.
@@ -73,34 +73,51 @@ impl Inner {
             return Ok(Placement::Later);
         }
         let mut overlay = self.fleet.view.overlay();
+        self.release_all(&mut overlay, commitment);
         let found = self.find_all(&mut overlay, commitment);
-        let mut entries = overlay.into_entries();
         let refused = !found.iter().all(is_found);
         let failed = found.iter().any(Result::is_err);
+        let keeps_nothing = failed || refused && commitment.all_or_nothing;
+        let (used, hosts_held) = match &commitment.handover {
+            Some(handover) if !keeps_nothing => self.settle_handover(&mut overlay, handover),
+            _ => Default::default(),
+        };
+        let mut entries = overlay.into_entries();
         for (slot, found) in commitment.slots.iter().zip(&found) {
-            let refused = failed || refused && commitment.all_or_nothing;
-            self.conclude(slot, found, refused, commitment.existing, &mut entries);
+            self.conclude(slot, found, keeps_nothing, commitment.existing, &mut entries);
+        }
+        match &commitment.handover {
+            Some(handover) if keeps_nothing => self.keep_held(&handover.change, &mut entries),
+            Some(handover) => self.note_held(&handover.change, hosts_held),
+            None => {}
         }
         let freed = self.fleet.view.commit(entries);
-        let in_the_way =
-            (refused && !failed && commitment.all_or_nothing).then(|| self.what_is_in_the_way(commitment)).flatten();
+        let in_the_way = (refused && !failed && commitment.all_or_nothing)
+            .then(|| self.what_is_in_the_way(std::slice::from_ref(commitment)))
+            .flatten();
         self.serve(freed);
         if let Some(in_the_way) = in_the_way {
             return Err(in_the_way);
         }
-        let mut shortage = None;
-        let mut host = |found: Found| found.into_host().map_err(|first| _ = shortage.get_or_insert(first)).ok();
-        let hosts = found.into_iter().map(|found| Ok(host(found?))).collect::<Result<_, _>>()?;
-        Ok(Placement::Decided { hosts, shortage })
+        let DryRunPlacement { hosts, shortage } = into_placement(found)?;
+        Ok(Placement::Decided { hosts, shortage, used })
     }
 
-    fn find_all(
+    /// Counts everything as free that the plan of a commitment releases.
+    pub(super) fn release_all(&self, overlay: &mut Overlay<'_>, commitment: &CommitmentRequest) {
+        commitment.shrink.iter().for_each(|(key, size)| overlay.shrink(key, *size));
+        commitment.release.iter().for_each(|key| overlay.release(key));
+        if let Some(handover) = &commitment.handover {
+            handover.slots.iter().for_each(|key| overlay.release(key));
+            self.held_keys(&handover.change).for_each(|key| overlay.forget(&key));
+        }
+    }
+
+    pub(super) fn find_all(
         &self,
         overlay: &mut Overlay<'_>,
         commitment: &CommitmentRequest,
     ) -> Vec<Result<Found, SchedulerError>> {
-        commitment.shrink.iter().for_each(|(key, size)| overlay.shrink(key, *size));
-        commitment.release.iter().for_each(|key| overlay.release(key));
         // Slots after one that found no host find none either if they are like it, because nothing became free in between.
         let mut refused: Vec<(&SlotRequest, Shortage)> = Vec::new();
         let mut all = Vec::with_capacity(commitment.slots.len());
@@ -124,6 +141,16 @@ impl Inner {
         all
     }
 
+    /// Releases what all of them release, then finds hosts for one after the other.
+    pub(super) fn find_change(
+        &self,
+        overlay: &mut Overlay<'_>,
+        change: &[CommitmentRequest],
+    ) -> Vec<Vec<Result<Found, SchedulerError>>> {
+        change.iter().for_each(|commitment| self.release_all(overlay, commitment));
+        change.iter().map(|commitment| self.find_all(overlay, commitment)).collect()
+    }
+
     /// True if no entry, claim or Reservation of the slot itself takes capacity that does not count for it.
     fn blocks_nothing(&self, overlay: &Overlay<'_>, slot: &SlotRequest) -> bool {
         let is_placed = |slot: &Reservation| slot.target_host.is_some() || slot.status_host.is_some();
@@ -135,8 +162,10 @@ impl Inner {
 
     /// The first entry in doubt, or the claims, without which the commitment would have had free capacity. The write of
     /// the entry may have failed, and a VM may never appear: neither must cause a rejection.
-    fn what_is_in_the_way(&self, commitment: &CommitmentRequest) -> Option<SchedulerError> {
-        let is_own = |entry: &Assumed| commitment.slots.iter().any(|slot| slot.key == entry.key);
+    pub(super) fn what_is_in_the_way(&self, change: &[CommitmentRequest]) -> Option<SchedulerError> {
+        let is_own = |entry: &Assumed| {
+            change.iter().any(|commitment| commitment.slots.iter().any(|slot| slot.key == entry.key))
+        };
         let view = &self.fleet.view;
         let mut overlay = view.overlay();
         let mut first = None;
@@ -144,10 +173,11 @@ impl Inner {
             overlay.forget(&entry.key);
             first.get_or_insert(entry);
         }
-        if let Some(entry) = first.filter(|_| self.find_all(&mut overlay.clone(), commitment).iter().all(is_found)) {
+        let fits = |mut overlay| self.find_change(&mut overlay, change).iter().flatten().all(is_found);
+        if let Some(entry) = first.filter(|_| fits(overlay.clone())) {
             return Some(doubt_error(entry));
         }
-        self.claims_in_the_way(overlay, commitment)
+        self.claims_in_the_way(overlay, change)
     }
 
     /// The same for existing slots. What those need that are not in the waiting list is unknown until they were tried.
@@ -159,7 +189,8 @@ impl Inner {
         let slots: Option<Vec<_>> = keys.iter().map(|key| self.waiting.request(key).cloned()).collect();
         match slots {
             Some(slots) => {
-                self.what_is_in_the_way(&CommitmentRequest { slots, existing: true, ..CommitmentRequest::default() })
+                let waiting = CommitmentRequest { slots, existing: true, ..CommitmentRequest::default() };
+                self.what_is_in_the_way(&[waiting])
             }
             None => match view.all_assumed().find(|entry| entry.doubt) {
                 Some(entry) => Some(doubt_error(entry)),
@@ -169,11 +200,11 @@ impl Inner {
     }
 
     /// The claims on the hosts that the commitment would have got without any claim.
-    fn claims_in_the_way(&self, mut overlay: Overlay<'_>, commitment: &CommitmentRequest) -> Option<SchedulerError> {
+    fn claims_in_the_way(&self, mut overlay: Overlay<'_>, change: &[CommitmentRequest]) -> Option<SchedulerError> {
         let view = &self.fleet.view;
         view.all_claims().next()?;
         overlay.unclaim_all();
-        let found: Result<Vec<_>, _> = self.find_all(&mut overlay, commitment).into_iter().collect();
+        let found: Result<Vec<_>, _> = self.find_change(&mut overlay, change).into_iter().flatten().collect();
         let hosts: BTreeSet<HostName> = found.ok()?.into_iter().map(Found::into_host).collect::<Result<_, _>>().ok()?;
         let (there, elsewhere): (Vec<&Claim>, Vec<_>) =
             view.all_claims().partition(|claim| hosts.contains(&claim.host));
@@ -332,8 +363,16 @@ fn given(found: &Result<Found, SchedulerError>) -> Option<&HostName> {
     found.as_ref().ok().and_then(Found::given)
 }
 
-fn is_found(found: &Result<Found, SchedulerError>) -> bool {
+pub(super) fn is_found(found: &Result<Found, SchedulerError>) -> bool {
     !matches!(found, Err(_) | Ok(Found::Nowhere(_)))
+}
+
+/// The hosts of a commitment, and the first shortage.
+pub(super) fn into_placement(found: Vec<Result<Found, SchedulerError>>) -> Result<DryRunPlacement, SchedulerError> {
+    let mut shortage = None;
+    let mut host = |found: Found| found.into_host().map_err(|first| _ = shortage.get_or_insert(first)).ok();
+    let hosts = found.into_iter().map(|found| Ok(host(found?))).collect::<Result<_, _>>()?;
+    Ok(DryRunPlacement { hosts, shortage })
 }
 
 fn entry(slot: &SlotRequest, host: &HostName) -> Assumed {

@@ -192,7 +192,7 @@ impl World {
             Err(crate::SchedulerError::Promised { .. }) => return,
             answer => answer.unwrap(),
         };
-        let Placement::Decided { hosts, shortage } = answer else { unreachable!() };
+        let Placement::Decided { hosts, shortage, .. } = answer else { unreachable!() };
         if all && shortage.is_some() {
             return;
         }

@@ -104,7 +104,7 @@ impl World {
                     |slot: &SlotRequest| !self.exists.contains_key(&slot.key) && !self.answered.contains_key(&slot.key);
                 let slots: Vec<SlotRequest> = slots.filter(new).collect();
                 let answer = now(scheduler.place_all(&request_of(slots.clone(), all_or_nothing))).unwrap();
-                let Placement::Decided { hosts, shortage } = answer else { unreachable!() };
+                let Placement::Decided { hosts, shortage, .. } = answer else { unreachable!() };
                 if all_or_nothing && shortage.is_some() {
                     return;
                 }

@@ -25,7 +25,7 @@ fn cloud(free_capacities: &[i64]) -> Watched {
 
 fn place_all(scheduler: &Watched, request: &CommitmentRequest) -> (Vec<Option<HostName>>, Option<Shortage>) {
     match now(scheduler.place_all(request)).unwrap() {
-        Placement::Decided { hosts, shortage } => (hosts, shortage),
+        Placement::Decided { hosts, shortage, .. } => (hosts, shortage),
         Placement::Later => unreachable!("the built-in scheduler decides"),
     }
 }

@@ -150,7 +150,7 @@ fn a_slot_that_finds_a_host_by_itself_leaves_the_list() {
     assert_eq!(now(scheduler.place(&smaller(&a))), Ok(Placed::Host("h2".into())));
     let again = request_of(vec![smaller(&b)], false);
     let placement = now(scheduler.place_all(&again)).unwrap();
-    assert_eq!(placement, Placement::Decided { hosts: vec![Some("h2".into())], shortage: None });
+    assert_eq!(placement, Placement::Decided { hosts: vec![Some("h2".into())], shortage: None, used: Vec::new() });
     assert!(scheduler.waiting_slots().is_empty());
 }
 
@@ -160,7 +160,7 @@ fn placing_a_commitment_anew_refreshes_its_counts_and_never_takes_what_is_kept_f
     let (scheduler, old) = full(&[&slots[0], &slots[1]]);
     assert_eq!(scheduler.reservation_changed(&old.key, None), [slots[0].key.clone()]);
     let _ = scheduler.host_changed(&"other".into(), Some(Host { zone: "other".into(), ..host("other", gib(8, 64)) }));
-    let Ok(Placement::Decided { hosts, shortage }) = now(scheduler.place_all(&request_of(slots.to_vec(), false)))
+    let Ok(Placement::Decided { hosts, shortage, .. }) = now(scheduler.place_all(&request_of(slots.to_vec(), false)))
     else {
         unreachable!()
     };

@@ -1,0 +1,137 @@
+//! The open change that a commitment belongs to, and what its commitments hand to each other (docs/architecture.md, "Changes
+//! of commitments").
+
+use berth_cluster::indexes::CHANGE_BY_COMMITMENT;
+use berth_cluster::{ObjectKey, Store};
+use berth_core::commitment::{Phase, ResourceType, Spec};
+use berth_core::flavor::FlavorGroups;
+use berth_core::planner::{FormerSlot, GroupMember, SlotExchange, Target, exchange_slots};
+use berth_core::slot::Slot;
+use berth_core::{ClusterName, CommitmentUuid, SlotKey};
+use berth_crds::commitment_change::{ChangeItem, ChangePhase};
+use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, facts};
+use jiff::Timestamp;
+
+/// The commitments of a change that is under way, real or as a dry run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChangeGroup {
+    pub(crate) name: String,
+    pub(crate) is_undone: bool,
+    pub(crate) members: Vec<ChangeMember>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeMember {
+    pub(crate) uuid: CommitmentUuid,
+    /// What is written to it; `None` if it is deleted.
+    pub(crate) wanted: Option<Spec>,
+    /// Its slots from before the change, while it is undone.
+    pub(crate) former: Option<Vec<FormerSlot>>,
+}
+
+/// The part of an open change that concerns one commitment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OpenChangeFacts {
+    pub name: String,
+    /// Slots that others release and that this commitment gets as they are.
+    pub offered: Vec<Slot>,
+    /// Slots whose capacity others release, and that nobody gets as they are.
+    pub left: Vec<SlotKey>,
+    /// Its own slots from before the change, while it is undone.
+    pub former: Vec<FormerSlot>,
+    /// What counted as accepted before the change, once a roll-back has restored the spec.
+    pub restored: Option<Option<CommittedResourceSpec>>,
+}
+
+impl ChangeGroup {
+    /// A change that has not begun binds nobody.
+    pub(crate) fn of(change: &CommitmentChange) -> Option<Self> {
+        let phase = change.phase();
+        if phase == ChangePhase::Pending || !facts::is_open(change) {
+            return None;
+        }
+        let is_undone = phase.is_undoing();
+        let member = |(place, item): (usize, &ChangeItem)| ChangeMember {
+            uuid: item.commitment_uuid.as_str().into(),
+            wanted: if is_undone { facts::spec_before(item) } else { facts::spec_after(item) },
+            former: is_undone.then(|| former_slots(change, place)),
+        };
+        let members = change.spec.items.iter().enumerate().map(member).collect();
+        Some(Self { name: change.metadata.name.clone().unwrap_or_default(), is_undone, members })
+    }
+
+    /// What becomes of the slots of this cluster, which `slots` lists by commitment.
+    pub(crate) fn exchange(
+        &self,
+        slots: impl Fn(&CommitmentUuid) -> Vec<Slot>,
+        groups: Option<&FlavorGroups>,
+    ) -> SlotExchange {
+        let member = |member: &ChangeMember| GroupMember {
+            commitment: member.uuid.clone(),
+            target: member.wanted.as_ref().filter(|spec| holds_memory(spec)).map(target),
+            slots: slots(&member.uuid),
+            former: member.former.clone().filter(|_| member.wanted.is_some()),
+        };
+        let members: Vec<_> = self.members.iter().map(member).collect();
+        exchange_slots(&members, groups.unwrap_or(&FlavorGroups::default()))
+    }
+
+    pub(crate) fn facts(
+        &self,
+        uuid: &CommitmentUuid,
+        cluster: &ClusterName,
+        exchange: SlotExchange,
+    ) -> OpenChangeFacts {
+        let SlotExchange { mut offered, left } = exchange;
+        let own = self.members.iter().find(|member| member.uuid == *uuid);
+        OpenChangeFacts {
+            name: self.name.clone(),
+            offered: offered.remove(uuid).unwrap_or_default(),
+            left: left.into_iter().map(|name| SlotKey::new(cluster.clone(), name)).collect(),
+            former: own.and_then(|member| member.former.clone()).unwrap_or_default(),
+            restored: None,
+        }
+    }
+}
+
+/// The open change of a commitment. There is at most one, because changes of the same commitments wait for each other.
+pub(crate) fn open_change(changes: &Store<CommitmentChange>, uuid: &str) -> Option<(ObjectKey, ChangeGroup)> {
+    let open = changes.select(&CHANGE_BY_COMMITMENT, uuid);
+    open.into_iter().find_map(|entry| Some((entry.key, ChangeGroup::of(&entry.object)?)))
+}
+
+/// The accepted spec from before a change that is undone, if the spec of the commitment is the former one again.
+pub(crate) fn accepted_before(
+    changes: &Store<CommitmentChange>,
+    object: &CommittedResource,
+) -> Option<Option<CommittedResourceSpec>> {
+    let open = changes.select(&CHANGE_BY_COMMITMENT, &object.spec.commitment_uuid);
+    let undone = open.into_iter().find(|entry| entry.object.phase().is_undoing())?;
+    let before = undone.object.item(&object.spec.commitment_uuid)?.before.as_ref()?;
+    (before.spec == object.spec).then(|| before.accepted_spec.clone())
+}
+
+pub(crate) fn former_slots(change: &CommitmentChange, place: usize) -> Vec<FormerSlot> {
+    change.slots_before(place).iter().map(facts::former_slot).collect()
+}
+
+fn holds_memory(spec: &Spec) -> bool {
+    spec.resource == ResourceType::Memory && spec.phase(Timestamp::MIN) == Phase::Wanted
+}
+
+/// Names and times of its slots do not matter here.
+fn target(spec: &Spec) -> Target {
+    Target {
+        commitment: spec.uuid.clone(),
+        project: spec.project.clone(),
+        domain: spec.domain.clone(),
+        group: spec.group.clone(),
+        zone: spec.zone.clone(),
+        memory: spec.memory(),
+        start: spec.start,
+        end: spec.end,
+        generation: 0,
+        prefix: String::new(),
+    }
+}

@@ -1,0 +1,208 @@
+//! The next step of a change: a function of the change, its commitments and the time.
+
+use std::time::Duration;
+
+use berth_crds::commitment_change::ChangePhase;
+
+use super::ItemOutcome;
+
+/// How often a spec is written again that another writer has overwritten.
+const MAX_OVERWRITES: u32 = 5;
+
+/// A change and its commitments, as far as its next step depends on them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeFacts {
+    pub phase: ChangePhase,
+    pub is_finished: bool,
+    /// This process executes it; otherwise the process that did has ended.
+    pub is_own: bool,
+    pub is_abandoned: bool,
+    /// Somebody deletes the object.
+    pub is_deleting: bool,
+    /// What is left until its deadline; zero when it has passed.
+    pub left: Duration,
+    pub requires_confirmation: bool,
+    /// In the order of the writes.
+    pub items: Vec<ItemFacts>,
+}
+
+/// One commitment of the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemFacts {
+    pub uuid: String,
+    /// Written before all others, because it releases capacity.
+    pub releases: bool,
+    /// Deleted after the change was accepted.
+    pub is_deleted_at_end: bool,
+    pub state: ItemState,
+    pub outcome: ItemOutcome,
+    /// The controller of commitments has decided about the present spec, or will not.
+    pub is_settled: bool,
+    /// It exists and is not being deleted.
+    pub exists: bool,
+    /// While the change is undone: whether its spec or its existence is still that of the change, and whether it has its
+    /// slots back.
+    pub is_to_restore: bool,
+    pub is_whole: bool,
+    /// It exists only because of the change.
+    pub is_new: bool,
+}
+
+/// How a commitment relates to what the change writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemState {
+    /// Nothing is written to it, or it has the spec of the change.
+    AsWanted,
+    /// It is as it was when the request was admitted.
+    AsBefore,
+    /// The change has written it, and somebody else has changed it since.
+    Overwritten { times: u32 },
+    /// Somebody has changed it since the request was admitted.
+    Conflicting,
+}
+
+/// The next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeStep {
+    /// Nothing is left to do.
+    Nothing,
+    Begin,
+    /// Writes the specs of these items.
+    Write(Vec<usize>),
+    /// Waits for outcomes, at most this long.
+    AwaitOutcomes(Duration),
+    /// The commit point.
+    Accept { is_finished: bool },
+    /// Waits until the commitments that grow have taken over what the others release.
+    AwaitHandover,
+    Delete(Vec<usize>),
+    RollBack(RollBackReason),
+    /// Restores these items, the last one first.
+    Restore(Vec<usize>),
+    AwaitRestored,
+    /// Deletes what exists only because of the change.
+    Remove(Vec<usize>),
+    Finish(ChangePhase),
+}
+
+/// Why a change is undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RollBackReason {
+    Timeout,
+    Abandoned,
+    /// The process that executed it has ended.
+    Interrupted,
+    Deleted,
+    Conflict,
+    /// The API server does not take an object.
+    Refused(String),
+    Rejected(Vec<(String, String)>),
+}
+
+/// The next step of the change.
+pub fn plan(facts: &ChangeFacts) -> ChangeStep {
+    match facts.phase {
+        _ if facts.is_finished => ChangeStep::Nothing,
+        ChangePhase::Pending => facts.find_end().map_or(ChangeStep::Begin, ChangeStep::RollBack),
+        ChangePhase::Applying => facts.find_end().map_or_else(|| facts.apply(), ChangeStep::RollBack),
+        ChangePhase::Accepted => facts.complete(),
+        ChangePhase::RollingBack | ChangePhase::Failed => facts.undo(),
+        ChangePhase::RolledBack => ChangeStep::Finish(ChangePhase::RolledBack),
+    }
+}
+
+impl ChangeFacts {
+    /// Why a change that is not accepted cannot go on. The deadline is checked last, because it is the least precise.
+    fn find_end(&self) -> Option<RollBackReason> {
+        let reasons = [
+            (!self.is_own, RollBackReason::Interrupted),
+            (self.is_deleting, RollBackReason::Deleted),
+            (self.is_abandoned, RollBackReason::Abandoned),
+            (self.left.is_zero(), RollBackReason::Timeout),
+        ];
+        reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
+    }
+
+    /// Those that release are written before those that grow; an item whose spec was overwritten is written again.
+    fn apply(&self) -> ChangeStep {
+        let has_conflict = self.items.iter().any(|item| match item.state {
+            ItemState::Conflicting => true,
+            ItemState::Overwritten { times } => times >= MAX_OVERWRITES,
+            ItemState::AsWanted | ItemState::AsBefore => false,
+        });
+        if has_conflict {
+            return ChangeStep::RollBack(RollBackReason::Conflict);
+        }
+        let missing = |releases: bool| {
+            let items = self.items.iter().enumerate();
+            items.filter(move |(_, item)| item.releases == releases && item.state != ItemState::AsWanted)
+        };
+        let first: Vec<_> = missing(true).map(|(place, _)| place).collect();
+        let writes = if first.is_empty() { missing(false).map(|(place, _)| place).collect() } else { first };
+        if !writes.is_empty() {
+            return ChangeStep::Write(writes);
+        }
+        if self.requires_confirmation { self.confirm() } else { self.accept() }
+    }
+
+    /// The first rejection ends the waiting.
+    fn confirm(&self) -> ChangeStep {
+        let rejected: Vec<_> = self.items.iter().filter_map(ItemFacts::rejection).collect();
+        if !rejected.is_empty() {
+            return ChangeStep::RollBack(RollBackReason::Rejected(rejected));
+        }
+        let is_waiting = self.items.iter().any(|item| item.outcome == ItemOutcome::Waiting);
+        if is_waiting { ChangeStep::AwaitOutcomes(self.left) } else { self.accept() }
+    }
+
+    fn accept(&self) -> ChangeStep {
+        ChangeStep::Accept { is_finished: self.is_complete() }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.items.iter().all(|item| if item.is_deleted_at_end { !item.exists } else { item.is_settled })
+    }
+
+    fn complete(&self) -> ChangeStep {
+        if self.items.iter().any(|item| !item.is_deleted_at_end && !item.is_settled) {
+            return ChangeStep::AwaitHandover;
+        }
+        match self.places(|item| item.is_deleted_at_end && item.exists) {
+            deletions if !deletions.is_empty() => ChangeStep::Delete(deletions),
+            _ => ChangeStep::Finish(ChangePhase::Accepted),
+        }
+    }
+
+    /// The commitments from before the change get their specs and slots back before the new ones are deleted, because what
+    /// those release would go to others.
+    fn undo(&self) -> ChangeStep {
+        let mut to_restore = self.places(|item| item.is_to_restore);
+        if !to_restore.is_empty() {
+            to_restore.reverse();
+            return ChangeStep::Restore(to_restore);
+        }
+        if self.items.iter().any(|item| !item.is_new && !item.is_whole) {
+            return ChangeStep::AwaitRestored;
+        }
+        match self.places(|item| item.is_new && item.exists) {
+            new if !new.is_empty() => ChangeStep::Remove(new),
+            _ => ChangeStep::Finish(ChangePhase::RolledBack),
+        }
+    }
+
+    fn places(&self, is_wanted: impl Fn(&ItemFacts) -> bool) -> Vec<usize> {
+        self.items.iter().enumerate().filter(|(_, item)| is_wanted(item)).map(|(place, _)| place).collect()
+    }
+}
+
+impl ItemFacts {
+    fn rejection(&self) -> Option<(String, String)> {
+        match &self.outcome {
+            ItemOutcome::Rejected(why) => Some((self.uuid.clone(), why.clone())),
+            ItemOutcome::Waiting | ItemOutcome::Accepted => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

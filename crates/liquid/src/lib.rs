@@ -1,0 +1,3 @@
+//! The LIQUID API, through which Limes sells commitments, and the controller that applies its changes all or nothing.
+
+pub mod changes;
