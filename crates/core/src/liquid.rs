@@ -3,6 +3,13 @@
 
 pub mod changes;
 pub mod conversion;
+pub mod info;
 pub mod names;
+pub mod request;
 pub mod resources;
 pub mod units;
+pub mod validation;
+mod wire;
+
+#[cfg(test)]
+mod tests;
