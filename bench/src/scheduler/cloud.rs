@@ -81,6 +81,7 @@ fn flavor(number: u64) -> Flavor {
         name: format!("g_c{cores}_{number}").as_str().into(),
         vcpus: u32::try_from(cores).unwrap_or(1),
         memory_mib: cores * 8 * 1024,
+        disk_gib: 0,
         extra_specs: specs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
     }
 }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn slot() -> Reservation {
-        let flavor = Flavor { name: "f".into(), vcpus: 4, memory_mib: 2048, extra_specs: [].into() };
+        let flavor = Flavor { name: "f".into(), vcpus: 4, memory_mib: 2048, disk_gib: 0, extra_specs: [].into() };
         let size = flavor.part(Bytes::from_mib(1024));
         let new = NewSlot { name: "commitment-uuid-1-0".into(), number: 0, flavor, size, prefer: None };
         created(&target(), &new, Some(&"node-1".into()), &origin())

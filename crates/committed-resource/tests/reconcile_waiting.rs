@@ -75,7 +75,7 @@ async fn a_duplicate_names_the_object_that_is_served_now() {
 /// A response to Nova holds capacity for a VM of the size of a slot.
 fn claim(process: &Process, vm: &str) {
     let extra_specs = [("capabilities:hypervisor_type".to_owned(), "QEMU".to_owned())].into();
-    let flavor = Flavor { name: testing::FLAVOR.into(), vcpus: 30, memory_mib: 480 * 1024, extra_specs };
+    let flavor = Flavor { name: testing::FLAVOR.into(), vcpus: 30, memory_mib: 480 * 1024, disk_gib: 0, extra_specs };
     let request = Request { project: "other".into(), zone: testing::ZONE.into(), ..Request::new(vm, flavor) };
     let (now, time) = (Duration::ZERO, "2026-03-01T12:00:00Z".parse::<Timestamp>().unwrap());
     let call = Call { request: &request, now, time, chance: 0, guest: None, explain: false, stopwatch: None };

@@ -27,6 +27,26 @@ pub enum State {
     Expired,
 }
 
+impl State {
+    /// Reads the word of Limes and of `spec.state`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "planned" => Self::Planned,
+            "pending" => Self::Pending,
+            "guaranteed" => Self::Guaranteed,
+            "confirmed" => Self::Confirmed,
+            "superseded" => Self::Superseded,
+            "expired" => Self::Expired,
+            _ => return None,
+        })
+    }
+
+    /// Whether a commitment in this state holds its amount, until it ends.
+    pub fn holds_amount(self) -> bool {
+        matches!(self, Self::Pending | Self::Guaranteed | Self::Confirmed)
+    }
+}
+
 impl fmt::Display for ResourceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -17,6 +17,8 @@ pub struct Flavor {
     pub name: FlavorName,
     pub vcpus: u32,
     pub memory_mib: u64,
+    /// The root disk in GiB. No placement reads it; the usage report shows it.
+    pub disk_gib: u64,
     /// The extra specs, unchanged; the scheduler reads capabilities and traits from them.
     pub extra_specs: BTreeMap<String, String>,
 }
@@ -42,19 +44,35 @@ pub enum Ratio {
     None,
 }
 
+/// The ratio members of a group as they were given, in MiB per vCPU: the service info repeats them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RatioMembers {
+    pub ratio: Option<u64>,
+    pub min: Option<u64>,
+    pub max: Option<u64>,
+}
+
 /// A named list of flavors on the same hardware.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlavorGroup {
     /// Its name, part of the LIQUID resource names.
     pub name: GroupName,
-    /// Memory descending, vCPUs descending, name ascending; flavors without memory are left out.
+    /// Memory descending, vCPUs descending, name ascending; without those that have no memory.
     pub flavors: Vec<Flavor>,
+    /// Flavors that no slot can have, in the same order. VMs of them exist and are listed for users.
+    pub without_memory: Vec<Flavor>,
     pub ratio: Ratio,
+    pub ratio_members: RatioMembers,
 }
 
 impl FlavorGroup {
     pub fn flavor(&self, name: &FlavorName) -> Option<&Flavor> {
         self.flavors.iter().find(|flavor| flavor.name == *name)
+    }
+
+    /// All flavors in the order of the group. Those without memory come last in it.
+    pub fn all_flavors(&self) -> impl Iterator<Item = &Flavor> {
+        self.flavors.iter().chain(&self.without_memory)
     }
 
     /// The largest flavor that is at most `memory` big, by memory, then by vCPUs.
@@ -123,6 +141,8 @@ struct RawFlavor {
     vcpus: u32,
     #[serde(default, rename = "memoryMB")]
     memory_mib: u64,
+    #[serde(default, rename = "diskGB")]
+    disk_gib: u64,
     #[serde(default, rename = "extraSpecs")]
     extra_specs: Option<BTreeMap<String, String>>,
 }
@@ -180,7 +200,7 @@ impl FromIterator<FlavorGroup> for FlavorGroups {
 
 impl RawGroup {
     fn validated(self) -> Result<FlavorGroup, String> {
-        let ratio = self.ratio()?;
+        let (ratio, ratio_members) = (self.ratio()?, self.ratio_members());
         let smallest = self.smallest_flavor.as_ref().map_or(0, |flavor| flavor.memory_mib);
         if ratio != Ratio::None && smallest == 0 {
             return Err(format!(
@@ -189,9 +209,14 @@ impl RawGroup {
             ));
         }
         let raw = self.flavors.unwrap_or_default();
-        let mut flavors: Vec<_> = raw.into_iter().filter(|f| f.memory_mib > 0).map(RawFlavor::into_flavor).collect();
+        let mut flavors: Vec<_> = raw.into_iter().map(RawFlavor::into_flavor).collect();
         flavors.sort_by(|a, b| (b.memory_mib, b.vcpus).cmp(&(a.memory_mib, a.vcpus)).then_with(|| a.name.cmp(&b.name)));
-        Ok(FlavorGroup { name: self.name, flavors, ratio })
+        let without_memory = flavors.split_off(flavors.partition_point(|flavor| flavor.memory_mib > 0));
+        Ok(FlavorGroup { name: self.name, flavors, without_memory, ratio, ratio_members })
+    }
+
+    fn ratio_members(&self) -> RatioMembers {
+        RatioMembers { ratio: self.ram_core_ratio, min: self.ram_core_ratio_min, max: self.ram_core_ratio_max }
     }
 
     fn ratio(&self) -> Result<Ratio, String> {
@@ -215,6 +240,7 @@ impl RawFlavor {
             name: self.name,
             vcpus: self.vcpus,
             memory_mib: self.memory_mib,
+            disk_gib: self.disk_gib,
             extra_specs: self.extra_specs.unwrap_or_default(),
         }
     }
@@ -230,7 +256,7 @@ mod tests {
         let mut group = json!({"name": "g", "flavors": [
             {"name": "s", "vcpus": 4, "memoryMB": 12288},
             {"name": "none", "vcpus": 4, "memoryMB": 0},
-            {"name": "xl", "vcpus": 15, "memoryMB": 61440, "extraSpecs": {"a": "b"}},
+            {"name": "xl", "vcpus": 15, "memoryMB": 61440, "diskGB": 64, "extraSpecs": {"a": "b"}},
             {"name": "l", "vcpus": 10, "memoryMB": 30720}
         ], "smallestFlavor": {"name": "s", "vcpus": 4, "memoryMB": 12288}});
         for (key, value) in ratios.as_object().unwrap() {
@@ -244,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn flavors_are_sorted_and_those_without_memory_ignored() {
+    fn flavors_are_sorted_and_those_without_memory_are_apart() {
         let groups = parse(&group(&json!({"ramCoreRatio": 3072})));
         let group = groups.get(&"g".into()).unwrap();
         assert_eq!(group.flavors.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["xl", "l", "s"]);
@@ -252,6 +278,11 @@ mod tests {
         assert_eq!(group.largest_within(Bytes::from_mib(12_288)).unwrap().name.as_str(), "s");
         assert!(group.largest_within(Bytes::from_mib(12_287)).is_none());
         assert_eq!(group.smallest().unwrap().name.as_str(), "s");
+        assert_eq!(group.flavors.iter().map(|flavor| flavor.disk_gib).collect::<Vec<_>>(), [64, 0, 0]);
+        assert_eq!(
+            group.all_flavors().map(|flavor| flavor.name.as_str()).collect::<Vec<_>>(),
+            ["xl", "l", "s", "none"]
+        );
         assert_eq!(groups.group_of(&"l".into()).unwrap().name.as_str(), "g");
     }
 
@@ -277,6 +308,16 @@ mod tests {
                 Ok(ratio) => assert_eq!(parsed.groups.get(&"g".into()).unwrap().ratio, ratio),
                 Err(text) => assert_eq!((parsed.skipped, parsed.groups.len()), (vec![text.to_owned()], 0)),
             }
+        }
+    }
+
+    #[test]
+    fn ratio_members_are_kept_as_given() {
+        let ratios = json!({"ramCoreRatio": 3, "ramCoreRatioMin": 3, "ramCoreRatioMax": 3});
+        for (ratios, members) in [(ratios, [Some(3); 3]), (json!({"ramCoreRatio": 3}), [Some(3), None, None])] {
+            let [ratio, min, max] = members;
+            let groups = parse(&group(&ratios));
+            assert_eq!(groups.get(&"g".into()).unwrap().ratio_members, RatioMembers { ratio, min, max });
         }
     }
 

@@ -6,6 +6,7 @@ pub mod commitment;
 pub mod flavor;
 pub mod host;
 pub mod ids;
+pub mod liquid;
 #[doc(hidden)]
 pub mod planner;
 pub mod quantity;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::commitment::{ResourceType, Spec, State};
-use crate::flavor::{Flavor, FlavorGroup, Ratio};
+use crate::flavor::{Flavor, FlavorGroup, Ratio, RatioMembers};
 use crate::host::{Capabilities, ConditionStatus, Host};
 use crate::quantity::Quantity;
 use crate::slot::Slot;
@@ -43,12 +43,15 @@ pub fn amber() -> FlavorGroup {
         name: name.into(),
         vcpus,
         memory_mib: memory * 1024,
+        disk_gib: 0,
         extra_specs: BTreeMap::new(),
     };
     FlavorGroup {
         name: "amber".into(),
         flavors: vec![flavor("amber_xl", 60, 15), flavor("amber_l", 30, 10), flavor("amber_s", 12, 4)],
+        without_memory: Vec::new(),
         ratio: Ratio::Variable(3072, 4096),
+        ratio_members: RatioMembers { ratio: None, min: Some(3072), max: Some(4096) },
     }
 }
 

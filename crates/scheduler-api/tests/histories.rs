@@ -75,7 +75,7 @@ impl Process {
 }
 
 fn outcome(vm: &str, hosts: &[&str], booked: bool) -> Outcome {
-    let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, extra_specs: [].into() };
+    let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, disk_gib: 0, extra_specs: [].into() };
     let request = Request { pipeline: "p".to_owned(), zone: "az-a".into(), ..Request::new(vm, flavor) };
     let hosts: Vec<_> = hosts.iter().map(|host| (*host).into()).collect();
     let removed = Shortage { hosts: hosts.len(), ..Shortage::default() };

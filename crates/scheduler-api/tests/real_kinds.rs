@@ -64,7 +64,7 @@ async fn conditions(cluster: &Cluster, name: &str) -> Vec<String> {
 }
 
 fn outcome() -> Outcome {
-    let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, extra_specs: [].into() };
+    let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, disk_gib: 0, extra_specs: [].into() };
     let request = Request { pipeline: "p".to_owned(), zone: "az-a".into(), ..Request::new("vm-1", flavor) };
     let removed = Shortage { hosts: 1, ..Shortage::default() };
     let decision = Decision { hosts: vec!["node1".into()], removed, ..Decision::default() };

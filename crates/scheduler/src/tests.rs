@@ -77,7 +77,7 @@ pub(crate) fn failover(name: &str, host: &str, size: Resources, vms: &[&str]) ->
 pub(crate) fn flavor(vcpus: u32, memory_mib: u64, specs: &[(&str, &str)]) -> Flavor {
     let mut extra_specs = BTreeMap::from([("capabilities:hypervisor_type".to_owned(), "CH".to_owned())]);
     extra_specs.extend(specs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
-    Flavor { name: "f".into(), vcpus, memory_mib, extra_specs }
+    Flavor { name: "f".into(), vcpus, memory_mib, disk_gib: 0, extra_specs }
 }
 
 pub(crate) fn request(vcpus: u32, memory_mib: u64, specs: &[(&str, &str)]) -> Request {

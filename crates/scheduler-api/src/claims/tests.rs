@@ -78,7 +78,7 @@ impl Process {
     /// The host of the answer for a VM.
     async fn answers(&self, vm: &str) -> Option<HostName> {
         let specs = [("capabilities:hypervisor_type".to_owned(), "CH".to_owned())].into();
-        let flavor = Flavor { name: "m".into(), vcpus: 4, memory_mib: 32 * 1024, extra_specs: specs };
+        let flavor = Flavor { name: "m".into(), vcpus: 4, memory_mib: 32 * 1024, disk_gib: 0, extra_specs: specs };
         let request = Request { project: "p".into(), ..Request::new(vm, flavor) };
         let guest = Guest { group: "g".into(), size: size(), commitments: Commitments::None };
         let (now, time) = (self.began.elapsed(), self.clock.now());

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn error(code: u16, body: Option<&str>) -> SchedulerError {
-        let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, extra_specs: [].into() };
+        let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, disk_gib: 0, extra_specs: [].into() };
         let request = Request { pipeline: "nope".to_owned(), ..Request::new("vm", flavor) };
         Failure::Status { code, body: body.map(str::to_owned) }.into_error(&request)
     }

@@ -47,7 +47,7 @@ fn view(hosts: &[&str]) -> Arc<BuiltIn> {
 fn flavor() -> Flavor {
     let specs = [("capabilities:hypervisor_type", "CH"), ("quota:hw_version", "amber")];
     let extra_specs: BTreeMap<String, String> = specs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    Flavor { name: "amber_l".into(), vcpus: 10, memory_mib: 30720, extra_specs }
+    Flavor { name: "amber_l".into(), vcpus: 10, memory_mib: 30720, disk_gib: 0, extra_specs }
 }
 
 fn slot() -> SlotRequest {

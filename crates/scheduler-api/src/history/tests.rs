@@ -44,7 +44,7 @@ fn explained(mut answer: Answer, hosts: Vec<HostExplanation>) -> Answer {
 }
 
 fn outcome(result: Result<Answer, SchedulerError>) -> Outcome {
-    let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, extra_specs: [].into() };
+    let flavor = Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, disk_gib: 0, extra_specs: [].into() };
     let request = Request { pipeline: "p".to_owned(), zone: "az-a".into(), ..Request::new("vm", flavor) };
     Outcome {
         request: Arc::new(request),

@@ -138,7 +138,8 @@ fn what_commitments_do_for_vms() {
     use berth_scheduler::{Commitments, Coverage, Guest, Options, Request};
 
     let (_scheduler, metrics, counted) = setting();
-    let flavor = berth_core::flavor::Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, extra_specs: [].into() };
+    let flavor =
+        berth_core::flavor::Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, disk_gib: 0, extra_specs: [].into() };
     let request = Request::new("vm", flavor);
     let guest = Guest { group: "g1".into(), size: Resources::ZERO, commitments: Commitments::Left };
     let placed = Answer { coverage: Some(Coverage::SlotUsed), ..answer(Vec::new(), Vec::new()) };

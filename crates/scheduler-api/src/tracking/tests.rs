@@ -27,7 +27,7 @@ fn of(amount: u64, used: u64) -> CommittedResource {
 }
 
 fn request(flavor: &str) -> Request {
-    let flavor = Flavor { name: flavor.into(), vcpus: 4, memory_mib: 16384, extra_specs: [].into() };
+    let flavor = Flavor { name: flavor.into(), vcpus: 4, memory_mib: 16384, disk_gib: 0, extra_specs: [].into() };
     let owner = commitment("uuid-1", "1Gi").spec.project_id;
     Request { project: owner.as_str().into(), zone: ZONE.into(), ..Request::new(VM, flavor) }
 }

@@ -106,6 +106,7 @@ fn flavor(flavor: members::Flavor) -> flavor::Flavor {
         name: flavor.name.into(),
         vcpus: u32::try_from(flavor.vcpus).unwrap_or(u32::MAX),
         memory_mib: flavor.memory_mib,
+        disk_gib: 0,
         extra_specs: flavor.extra_specs,
     }
 }

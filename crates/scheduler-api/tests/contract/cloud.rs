@@ -17,7 +17,7 @@ pub fn gib(cpu: i64, gib: i64) -> Resources {
 pub fn flavor(vcpus: u32, memory_gib: u64) -> Flavor {
     let specs = [("capabilities:hypervisor_type", "CH"), ("quota:hw_version", "g1")];
     let extra_specs = specs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    Flavor { name: "f".into(), vcpus, memory_mib: memory_gib * 1024, extra_specs }
+    Flavor { name: "f".into(), vcpus, memory_mib: memory_gib * 1024, disk_gib: 0, extra_specs }
 }
 
 pub fn key(name: &str) -> SlotKey {

@@ -20,6 +20,7 @@ fn amber() -> Flavor {
         name: "amber_l".into(),
         vcpus: 10,
         memory_mib: 30720,
+        disk_gib: 0,
         extra_specs: specs.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
     }
 }
@@ -126,7 +127,7 @@ prop_compose! {
 
 prop_compose! {
     fn flavors()(name in ".{0,8}", vcpus in any::<u32>(), memory_mib in 0..1_u64 << 42, extra_specs in texts())
-        -> Flavor { Flavor { name: name.into(), vcpus, memory_mib, extra_specs } }
+        -> Flavor { Flavor { name: name.into(), vcpus, memory_mib, disk_gib: 0, extra_specs } }
 }
 
 prop_compose! {
