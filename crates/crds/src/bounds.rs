@@ -1,7 +1,7 @@
 //! The longest text that each field of our kinds admits, so that nobody fills etcd or a table of `kubectl` with a name.
 //!
-//! `status.acceptedSpec` has no bounds: it is a copy of a spec, and an object that was stored before the bounds must
-//! stay writable. Everywhere else the API server compares only what a write changes.
+//! Copies of a spec have no bounds (`status.acceptedSpec`, and what a CommitmentChange keeps): an object that was stored
+//! before the bounds must stay writable. Everywhere else the API server compares only what a write changes.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{CustomResourceDefinition, JSONSchemaProps};
 
@@ -24,6 +24,8 @@ const AMOUNT: i64 = 22;
 const LINE: i64 = 1_024;
 #[expect(clippy::cast_possible_wrap, reason = "a small constant")]
 const TEXT: i64 = MAX_MESSAGE as i64;
+/// What fits into an object together with everything else.
+const COMPRESSED: i64 = 1_048_576;
 /// Entries of the lists and maps that are written by others.
 const RESOURCES: i64 = 16;
 const VMS: i64 = 4_096;
@@ -36,15 +38,20 @@ const LENGTHS: &[(&[&str], i64)] = &[
     (&["vmID", "assignedInstances"], UUID),
     (&["resourceID"], KEYSTONE_ID),
     (&["statusSummary"], TEXT),
-    (&["explanation"], TEXT),
+    (&["explanation", "message"], TEXT),
+    (&["slotsGzip"], COMPRESSED),
     (&["totalUsageSummary", "paygUsageSummary", "limesUsageSummary", "limesQuotaSummary"], LINE),
 ];
+
+/// Copies of a spec and of what belongs to it.
+const COPIES: [&str; 3] = ["acceptedSpec", "before", "after"];
 
 /// The most entries of a map by its path.
 const ENTRIES: &[(&str, &str, i64)] = &[
     ("Reservation", "spec.resources", RESOURCES),
     ("Reservation", "spec.committedResourceReservation.allocations", VMS),
     ("Reservation", "spec.committedResourceReservation.allocations.*.resources", RESOURCES),
+    ("CommitmentChange", "spec.items.[].slots.[].resources", RESOURCES),
 ];
 
 /// Bounds all texts of the kind.
@@ -65,7 +72,7 @@ fn bound_texts(schema: &mut JSONSchemaProps, field: &str) {
         schema.max_length = Some(longest(field));
     }
     for (name, property) in schema.properties.iter_mut().flatten() {
-        if name != "acceptedSpec" {
+        if !COPIES.contains(&name.as_str()) {
             bound_texts(property, name);
         }
     }
@@ -119,7 +126,9 @@ mod tests {
             let text = schema.type_.as_deref() == Some("string") || schema.x_kubernetes_int_or_string == Some(true);
             let closed = schema.enum_.is_some() || schema.format.is_some();
             assert!(!text || closed || schema.max_length.is_some(), "{path}");
-            for (name, property) in schema.properties.iter().flatten().filter(|(name, _)| *name != "acceptedSpec") {
+            for (name, property) in
+                schema.properties.iter().flatten().filter(|(name, _)| !COPIES.contains(&name.as_str()))
+            {
                 check(property, &format!("{path}.{name}"));
             }
             let (mut all, mut each) = (schema.clone(), schema.clone());

@@ -15,6 +15,7 @@ const COMMITMENT: &str = "CommittedResource";
 const RESERVATION: &str = "Reservation";
 const CAPACITY: &str = "FlavorGroupCapacity";
 const QUOTA: &str = "ProjectQuota";
+const CHANGE: &str = "CommitmentChange";
 const HYPERVISOR: &str = "Hypervisor";
 
 /// The checks that we add to the kinds that we own.
@@ -61,6 +62,11 @@ pub(crate) const OURS: &[Check] = &[
     check(QUOTA, "spec.quota.*", NotNegative),
     check(QUOTA, "spec.projectID", NotEmpty),
     check(QUOTA, "status.conditions", ConditionMap),
+    // CommitmentChange
+    check(CHANGE, "spec", CHANGE_IMMUTABLE),
+    check(CHANGE, "spec.availabilityZone", NotEmpty),
+    check(CHANGE, "spec.items.[].commitmentUUID", NotEmpty),
+    check(CHANGE, "status.conditions", ConditionMap),
 ];
 
 /// The checks that come with the Hypervisor, word for word.
@@ -297,6 +303,11 @@ const ZONE_IMMUTABLE: What = What::Rule(
     )
     .field(".availabilityZone"),
 );
+
+const CHANGE_IMMUTABLE: What = What::Rule(Rule::new(
+    "self == oldSelf",
+    "a change cannot be changed: what it says is needed to finish or to undo it; send another request",
+));
 
 const IMMUTABLE_IN_TERMINATION: What = What::Rule(Rule::new(
     "!has(oldSelf.maintenance) || oldSelf.maintenance != 'termination' || self.maintenance == 'ha' || self == oldSelf",

@@ -4,6 +4,7 @@
 
 pub mod capacity;
 pub mod commitment;
+pub mod commitment_change;
 pub mod history;
 pub mod pipeline;
 pub mod quota;

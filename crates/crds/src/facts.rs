@@ -4,6 +4,7 @@
 //! counts as 0, except on a host, which becomes unusable with a reason.
 
 mod capacity;
+mod change;
 mod commitment;
 mod host;
 mod reservation;
@@ -11,6 +12,7 @@ mod slot;
 mod values;
 
 pub use capacity::{NoTotal, total_cores};
+pub use change::{accepted_spec_before, is_open, members, spec_after, spec_before};
 pub use commitment::{accepted_spec, spec, spec_of};
 pub use host::host;
 pub use reservation::reservation;

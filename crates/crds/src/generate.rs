@@ -8,8 +8,8 @@ use kube::core::CustomResourceExt;
 
 use crate::normalise::{normalise, root};
 use crate::{
-    CommittedResource, Datasource, FlavorGroupCapacity, History, Hypervisor, Knowledge, Pipeline, ProjectQuota,
-    Reservation, bounds, checks,
+    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, History, Hypervisor, Knowledge, Pipeline,
+    ProjectQuota, Reservation, bounds, checks,
 };
 
 /// Why a CRD could not be printed.
@@ -58,7 +58,7 @@ pub fn optional() -> Vec<CustomResourceDefinition> {
     crds
 }
 
-/// The same CRDs as the reference shipped them: no additional rule, the plain pattern of quantities,
+/// The same CRDs as the reference shipped them, and that of CommitmentChange, which is new: no additional rule, the plain pattern of quantities,
 /// plain lists of conditions. The rules of the Hypervisor stay, they are not ours. For tests of upgrades.
 pub fn without_rules() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
@@ -66,6 +66,7 @@ pub fn without_rules() -> Vec<CustomResourceDefinition> {
         Reservation::crd(),
         FlavorGroupCapacity::crd(),
         ProjectQuota::crd(),
+        CommitmentChange::crd(),
         Knowledge::crd(),
         Datasource::crd(),
         Hypervisor::crd(),

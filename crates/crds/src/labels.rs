@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::names;
+
 /// Label of a Reservation: its variant, one of the `TYPE_` values. Set by the creator together with `spec.type`.
 pub const TYPE: &str = "reservations.cortex.cloud/type";
 
@@ -43,13 +45,24 @@ pub fn pause_annotation(annotations: &BTreeMap<String, String>) -> Option<&'stat
     [PAUSED, FORMER_PAUSED].into_iter().find(|name| annotations.contains_key(*name))
 }
 
-/// Annotation of a CommittedResource: the names of clusters, separated by commas, whose slots are given up, so that
-/// deletion can finish without them. Set by a person.
+/// Annotation of a CommittedResource or a CommitmentChange: the names of clusters, separated by commas, whose slots are given up,
+/// so that deletion can finish without them. Set by a person.
 pub const FORGET_CLUSTER: &str = "reservations.cortex.cloud/forget-cluster";
 
 /// Finalizer of a CommittedResource: its slots have to go first. Set before the first slot is created, removed when no
 /// slot is left in any cluster.
 pub const RELEASE_SLOTS: &str = "reservations.cortex.cloud/release-slots";
+
+/// Label of a CommitmentChange: its availability zone as a [`value`]; the exact zone is in its spec. Set by the change API.
+pub const AZ: &str = "reservations.cortex.cloud/az";
+
+/// Finalizer of an open CommitmentChange: who deletes it has it rolled back or completed first. Set by the change API,
+/// removed with the condition `Finished`.
+pub const FINISH_CHANGE: &str = "reservations.cortex.cloud/finish-change";
+
+/// Annotation of a slot that was taken over from another commitment: the UUID of that commitment. Set by the
+/// CommittedResource controller.
+pub const INHERITED_FROM: &str = "reservations.cortex.cloud/inherited-from";
 
 /// Annotation of the Lease: the base URL at which its holder answers, for example `http://10.0.0.7:8080`; other replicas
 /// send there what only the leader may decide. Set by the holder.
@@ -66,3 +79,64 @@ pub const SLOT_CREATOR: &str = "committed-resource-controller";
 
 /// `creator` of slots made to restore an accepted spec.
 pub const SLOT_CREATOR_ROLLBACK: &str = "committed-resource-controller-rollback";
+
+/// Longest value of a label, in bytes.
+const MAX_VALUE: usize = 63;
+
+/// Longest readable part of a value that ends in a hash, in bytes.
+const MAX_READABLE: usize = 56;
+
+/// A text as the value of a label. One that the API server would refuse is made valid: other characters become `-`, and a
+/// hash tells it from others that read the same.
+pub fn value(text: &str) -> String {
+    if is_value(text) {
+        return text.to_owned();
+    }
+    let valid = |c: char| if is_inner(c) { c } else { '-' };
+    let readable: String = text.chars().map(valid).take(MAX_READABLE).collect();
+    let readable = readable.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    let hash = names::hash(&[text]);
+    if readable.is_empty() { hash } else { format!("{readable}-{hash}") }
+}
+
+fn is_value(text: &str) -> bool {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+    text.len() <= MAX_VALUE
+        && text.chars().all(is_inner)
+        && is_edge(text.chars().next())
+        && is_edge(text.chars().last())
+}
+
+fn is_inner(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{is_value, value};
+
+    #[test]
+    fn a_zone_that_is_a_value_stays_as_it_is() {
+        for zone in ["eu-test-1a", "EU-NL-3B", "zone_7", "a..b", "", &"z".repeat(63)] {
+            assert_eq!(value(zone), zone);
+        }
+    }
+
+    #[test]
+    fn another_zone_gets_a_hash() {
+        assert_eq!(value("zone-"), "zone--0afade");
+        assert_eq!(value("/zone 1"), "zone-1-235dd3");
+        assert_eq!(value("\u{fc}"), "9dd44a");
+        assert_eq!(value(&"z".repeat(64)).len(), 63);
+        assert_ne!(value("a b"), value("a/b"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_becomes_a_value(text in "\\PC{0,80}") {
+            prop_assert!(is_value(&value(&text)), "{text:?}: {:?}", value(&text));
+        }
+    }
+}

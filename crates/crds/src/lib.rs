@@ -8,6 +8,7 @@
 
 mod bounds;
 mod checks;
+pub mod commitment_change;
 pub mod committed_resource;
 pub mod conditions;
 pub mod datasource;
@@ -37,8 +38,9 @@ pub mod testing;
 mod text;
 mod wire;
 
-pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
 
+pub use commitment_change::{CommitmentChange, CommitmentChangeSpec, CommitmentChangeStatus};
 pub use committed_resource::{
     CommitmentState, CommittedResource, CommittedResourceSpec, CommittedResourceStatus, ResourceType,
 };

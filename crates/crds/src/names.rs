@@ -47,6 +47,18 @@ pub fn history(resource_id: &str) -> Option<String> {
     Some(format!("nova-{resource_id}")).filter(|name| !resource_id.is_empty() && is_valid(name))
 }
 
+/// Name of a CommitmentChange, from 16 random characters of `a-z2-7` ([`random_text`]).
+pub fn commitment_change(random: &str) -> String {
+    format!("change-{random}")
+}
+
+/// Ten random bytes as 16 characters of `a-z2-7`, five bits each.
+pub fn random_text(bytes: [u8; 10]) -> String {
+    const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let bits = bytes.into_iter().fold(0_u128, |bits, byte| bits << 8 | u128::from(byte));
+    (0..16).rev().map(|place| char::from(DIGITS[(bits >> (5 * place) & 31) as usize])).collect()
+}
+
 fn sanitised(character: char) -> char {
     if character.is_ascii_lowercase() || character.is_ascii_digit() { character } else { '-' }
 }
@@ -63,7 +75,7 @@ fn is_label(label: &str) -> bool {
 }
 
 /// Six hexadecimal digits of FNV-1a (32 bit) over the parts, which are separated by NUL.
-fn hash(parts: &[&str]) -> String {
+pub(crate) fn hash(parts: &[&str]) -> String {
     const OFFSET: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(PRIME);
@@ -72,7 +84,7 @@ fn hash(parts: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{commitment, flavor_group_capacity, history, project_quota};
+    use super::{commitment, commitment_change, flavor_group_capacity, history, project_quota, random_text};
 
     const COMMITMENT: &str = "commitment-6b0f3a52-9d41-4c7e-8a15-2f60c1d7e904";
 
@@ -80,6 +92,14 @@ mod tests {
     fn a_commitment_is_named_after_its_uuid_in_lower_case() {
         assert_eq!(commitment("6B0F3A52-9d41-4c7e-8a15-2f60c1d7e904"), COMMITMENT);
         assert_eq!(commitment("dryrun-ab12cd34-0"), "commitment-dryrun-ab12cd34-0");
+    }
+
+    #[test]
+    fn a_change_is_named_after_random_characters() {
+        assert_eq!(commitment_change(&random_text([0; 10])), "change-aaaaaaaaaaaaaaaa");
+        assert_eq!(random_text([0xff; 10]), "7".repeat(16));
+        assert_eq!(random_text(*b"0123456789"), "gaytemzugu3doobz", "base32 in lower case");
+        assert!(super::is_valid(&commitment_change(&random_text(*b"\x00\x44\x32\x14\xc7\x42\x54\xb6\x35\xcf"))));
     }
 
     #[test]

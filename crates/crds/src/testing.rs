@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use kube::Resource;
 
+use crate::commitment_change::{ChangeItem, CommitmentBefore, SlotBefore};
 use crate::reservation::CommittedResourceReservationSpec;
 use crate::{
-    CommitmentState, CommittedResource, CommittedResourceSpec, Hypervisor, HypervisorSpec, HypervisorStatus, Knowledge,
-    KnowledgeSpec, Pipeline, PipelineSpec, Quantity, Reservation, ReservationSpec, ReservationType, ResourceType,
-    labels, names, resources,
+    CommitmentChange, CommitmentChangeSpec, CommitmentState, CommittedResource, CommittedResourceSpec, Hypervisor,
+    HypervisorSpec, HypervisorStatus, Knowledge, KnowledgeSpec, MicroTime, Pipeline, PipelineSpec, Quantity,
+    Reservation, ReservationSpec, ReservationType, ResourceType, labels, names, resources,
 };
 
 /// The zone of all these objects.
@@ -74,6 +75,32 @@ pub fn slot(uuid: &str, number: u64) -> Reservation {
     reservation.metadata.labels = Some(one(labels::TYPE, labels::TYPE_COMMITTED_RESOURCE));
     reservation.metadata.annotations = Some(one(labels::COMMITMENT_UID, uuid));
     reservation
+}
+
+/// A change of an amount of memory of confirmed commitments, each with one slot, without a status.
+pub fn commitment_change(name: &str, uuids: &[&str]) -> CommitmentChange {
+    let spec = CommitmentChangeSpec {
+        request_id: format!("committed-resource-{name}"),
+        availability_zone: ZONE.to_owned(),
+        requires_confirmation: true,
+        deadline: MicroTime(jiff::Timestamp::UNIX_EPOCH),
+        item_count: i64::try_from(uuids.len()).unwrap_or(i64::MAX),
+        items: uuids.iter().map(|uuid| change_item(uuid)).collect(),
+        slots_gzip: None,
+    };
+    let mut change = CommitmentChange::new(&format!("change-{name}"), spec);
+    change.metadata.labels = Some(one(labels::AZ, ZONE));
+    change.metadata.generation = Some(1);
+    change
+}
+
+fn change_item(uuid: &str) -> ChangeItem {
+    let spec = commitment(uuid, "480Gi").spec;
+    let after = CommittedResourceSpec { amount: "960Gi".into(), ..spec.clone() };
+    let before = CommitmentBefore { spec, generation: 1, uid: format!("uid of {uuid}"), ..CommitmentBefore::default() };
+    let name = names::slot(&names::commitment(uuid), 0);
+    let slot = SlotBefore { name, target_host: None, resources: size("480Gi", "30") };
+    ChangeItem { commitment_uuid: uuid.to_owned(), before: Some(before), slots: vec![slot], after: Some(after) }
 }
 
 /// An empty host with an effective capacity.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use support::cases::{Act, Case, create, refused, status, taken, update};
 use support::edit::{edited, remove, set};
 use support::server::{Server, name};
-use support::{beyond, example};
+use support::{beyond, changes, example};
 
 const COMMITMENT: &str = "committed_resource";
 const SLOT: &str = "reservation_committed";
@@ -210,7 +210,10 @@ async fn objects_are_admitted_and_refused() {
     let server = Server::start(generate::all()).await;
     let cases =
         [examples(), invalid(), invalid_of_others(), beyond::surprising(), beyond::counter_examples(), legitimate()]
-            .concat();
+            .into_iter()
+            .chain([changes::legitimate(), changes::invalid()])
+            .flatten()
+            .collect::<Vec<_>>();
     let mut failures = Vec::new();
     for case in &cases {
         let answer = run(&server, case).await;

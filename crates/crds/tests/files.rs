@@ -15,7 +15,14 @@ fn the_files_are_current() {
 #[test]
 fn those_of_others_are_printed_on_demand_only() {
     let names = |of_others| generate::files(of_others).unwrap().into_iter().map(|file| file.name).collect::<Vec<_>>();
-    let ours = ["committedresources", "flavorgroupcapacities", "histories", "projectquotas", "reservations"];
+    let ours = [
+        "commitmentchanges",
+        "committedresources",
+        "flavorgroupcapacities",
+        "histories",
+        "projectquotas",
+        "reservations",
+    ];
     assert_eq!(names(false), ours.map(|plural| format!("cortex.cloud_{plural}.yaml")));
     let others = names(true).into_iter().filter(|name| !names(false).contains(name)).collect::<Vec<_>>();
     let plurals =

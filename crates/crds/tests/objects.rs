@@ -3,10 +3,11 @@
 
 mod support;
 
+use berth_crds::commitment_change::{ChangeOutcome, ChangePhase, ChangeStep};
 use berth_crds::flavor_group::FlavorGroupFeatures;
 use berth_crds::{
-    CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota, Quantity,
-    Reservation,
+    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline,
+    ProjectQuota, Quantity, Reservation,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,6 +32,7 @@ fn examples_pass_without_loss() {
     passes::<Reservation>("reservation_in_flight");
     passes::<FlavorGroupCapacity>("flavor_group_capacity");
     passes::<ProjectQuota>("project_quota");
+    passes::<CommitmentChange>("commitment_change");
     passes::<Knowledge>("knowledge");
     passes::<Datasource>("datasource");
     passes::<Hypervisor>("hypervisor");
@@ -50,6 +52,33 @@ fn times_are_read_with_offset_and_fraction_and_written_in_utc_and_seconds() {
     let object = changed("committed_resource", |o| o["spec"]["startTime"] = json!("2026-03-01T10:00:00.75+02:00"));
     let commitment: CommittedResource = decoded(&object);
     assert_eq!(serde_json::to_value(commitment.spec).unwrap()["startTime"], "2026-03-01T08:00:00Z");
+}
+
+#[test]
+fn a_finished_change_is_kept_without_the_former_state() {
+    let mut change: CommitmentChange = decoded(&example("commitment_change"));
+    let uuid = "6b0f3a52-9d41-4c7e-8a15-2f60c1d7e904";
+    assert!(change.item(uuid).unwrap().before.is_some() && change.item("other").is_none());
+    change.forget_former_state();
+    let kept = serde_json::to_value(&change).unwrap();
+    let wanted = changed("commitment_change", |o| {
+        o["spec"].as_object_mut().unwrap().remove("slotsGzip");
+        let item = o["spec"]["items"][0].as_object_mut().unwrap();
+        item.retain(|field, _| field == "commitmentUUID");
+    });
+    assert_eq!(kept, wanted);
+}
+
+#[test]
+fn a_change_without_a_status_is_pending() {
+    let mut change: CommitmentChange = decoded(&example("commitment_change"));
+    let status = change.status.take().unwrap();
+    assert_eq!((change.phase(), status.phase), (ChangePhase::Pending, ChangePhase::Applying));
+    let second = status.item("0d9c8b7a-6f5e-4d3c-2b1a-09f8e7d6c5b4").unwrap();
+    assert_eq!((second.step, second.outcome), (ChangeStep::None, ChangeOutcome::Waiting));
+    for phase in ChangePhase::ALL {
+        assert_eq!(json!(phase), phase.as_str());
+    }
 }
 
 #[test]

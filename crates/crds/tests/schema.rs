@@ -7,11 +7,12 @@ use std::path::Path;
 use berth_crds::{QUANTITY_PATTERN, generate};
 use serde_json::{Value, json};
 
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "CommittedResource",
     "Reservation",
     "FlavorGroupCapacity",
     "ProjectQuota",
+    "CommitmentChange",
     "Knowledge",
     "Datasource",
     "Hypervisor",
@@ -58,7 +59,7 @@ fn constraints(schema: &Value) -> String {
     if let Some(values) = schema["enum"].as_array() {
         found.push(format!(" enum={}", values.iter().map(|v| v.as_str().unwrap()).collect::<Vec<_>>().join(",")));
     }
-    for key in ["minLength", "maxLength", "minimum", "maximum", "default"] {
+    for key in ["minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"] {
         let plain = |value: &Value| value.as_f64().map_or_else(|| value.to_string(), |number| number.to_string());
         found.extend(schema.get(key).map(|value| format!(" {key}={}", plain(value))));
     }
@@ -130,7 +131,7 @@ fn columns_are_those_of_the_tables() {
 }
 
 #[test]
-fn names_and_versions_are_those_of_the_reference() {
+fn names_and_versions_are_as_documented() {
     let found: Vec<_> = crds().iter().map(|crd| crd["spec"]["names"]["kind"].clone()).collect();
     assert_eq!(found, KINDS);
     for crd in crds() {
@@ -142,7 +143,9 @@ fn names_and_versions_are_those_of_the_reference() {
         assert_eq!(crd["metadata"]["name"], format!("{}.{}", plain(plural), plain(group)));
         assert_eq!(spec["names"]["listKind"], format!("{}List", plain(kind)));
         assert_eq!(spec["names"]["singular"], plain(kind).to_lowercase());
-        assert_eq!(spec["names"].get("shortNames").cloned(), hypervisor.then(|| json!(["hv"])), "{kind}");
+        let short_names = [("Hypervisor", json!(["hv"])), ("CommitmentChange", json!(["cchg"]))];
+        let short = short_names.into_iter().find_map(|(of, names)| (kind == of).then_some(names));
+        assert_eq!(spec["names"].get("shortNames").cloned(), short, "{kind}");
         assert!(spec["scope"] == "Cluster" && spec["conversion"].is_null() && spec["names"]["categories"].is_null());
         let [version] = spec["versions"].as_array().unwrap().as_slice() else { panic!("{kind} has one version") };
         assert_eq!(version["name"], if hypervisor { "v1" } else { "v1alpha1" });
@@ -150,8 +153,8 @@ fn names_and_versions_are_those_of_the_reference() {
         assert_eq!(version["subresources"], json!({ "status": {} }));
     }
     let plurals: Vec<_> = crds().iter().map(|crd| crd["spec"]["names"]["plural"].clone()).collect();
-    let expected = "committedresources reservations flavorgroupcapacities projectquotas knowledges datasources \
-                    hypervisors pipelines";
+    let expected = "committedresources reservations flavorgroupcapacities projectquotas commitmentchanges \
+                    knowledges datasources hypervisors pipelines";
     assert_eq!(plurals, expected.split(' ').collect::<Vec<_>>());
 }
 
@@ -227,7 +230,7 @@ fn every_rule_reports_what_is_wrong() {
 fn kinds_of_others_are_not_changed() {
     let (ours, plain) = (generate::all(), generate::without_rules());
     for (ours, plain) in ours.iter().zip(&plain) {
-        let owned = ["CommittedResource", "Reservation", "FlavorGroupCapacity", "ProjectQuota"];
+        let owned = ["CommittedResource", "Reservation", "FlavorGroupCapacity", "ProjectQuota", "CommitmentChange"];
         assert_eq!(ours == plain, !owned.contains(&plain.spec.names.kind.as_str()), "{}", plain.spec.names.kind);
     }
 }

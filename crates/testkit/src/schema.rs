@@ -46,6 +46,8 @@ pub(crate) struct Node {
     min_length: Option<u64>,
     max_length: Option<u64>,
     max_properties: Option<u64>,
+    min_items: Option<u64>,
+    max_items: Option<u64>,
     format: Option<Format>,
     default: Option<Value>,
     /// The keys of a list of type `map`.
@@ -108,6 +110,8 @@ impl Node {
             "minLength" => self.min_length = Some(value.as_u64().ok_or("no number")?),
             "maxLength" => self.max_length = Some(value.as_u64().ok_or("no number")?),
             "maxProperties" => self.max_properties = Some(value.as_u64().ok_or("no number")?),
+            "minItems" => self.min_items = Some(value.as_u64().ok_or("no number")?),
+            "maxItems" => self.max_items = Some(value.as_u64().ok_or("no number")?),
             "format" => self.format = Some(format(text(value)?)?),
             "default" => self.default = Some(value.clone()),
             "x-kubernetes-list-map-keys" => self.keys = texts(value)?,

@@ -3,6 +3,7 @@
 
 pub mod beyond;
 pub mod cases;
+pub mod changes;
 pub mod edit;
 pub mod server;
 

@@ -94,6 +94,7 @@ fn any(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problem
         Value::String(text) => text_of(node, text, path, problems),
         Value::Number(_) => number_of(node, value, path, problems),
         Value::Array(all) => {
+            count_of(node, all.len() as u64, path, problems);
             for (at, value) in all.iter().enumerate() {
                 if let Some(item) = node.item() {
                     any(item, value, same_element(node, value, old), &Path::Index(path, at), problems);
@@ -102,6 +103,17 @@ fn any(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problem
         }
         Value::Object(_) => object_of(node, value, old, path, problems),
         Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn count_of(node: &Node, count: u64, path: &Path<'_>, problems: &mut Problems) {
+    if let Some(most) = node.max_items.filter(|most| count > *most) {
+        let text = format!("Too many: {count}: must have at most {most} items");
+        problems.add(SchemaProblem::TooMany, path, text);
+    }
+    if let Some(least) = node.min_items.filter(|least| count < *least) {
+        let text = format!("Invalid value: {count}: {path} in body should have at least {least} items");
+        problems.add(SchemaProblem::Invalid, path, text);
     }
 }
 

@@ -1,0 +1,45 @@
+//! The condition Finished of a CommitmentChange.
+
+use crate::{Condition, conditions};
+
+/// The condition type: nothing is left to do for the change. A change without it is open.
+pub const FINISHED: &str = "Finished";
+
+/// Reason of `True`: the change is in force.
+pub const ACCEPTED: &str = "Accepted";
+
+/// Reason of `True`: everything is as it was before the change.
+pub const ROLLED_BACK: &str = "RolledBack";
+
+/// Reason of `False`: the items are written, or their outcomes are awaited.
+pub const APPLYING: &str = "Applying";
+
+/// Reason of `False`: the change is accepted, and commitments are still to be deleted.
+pub const DELETING: &str = "Deleting";
+
+/// Reason of `False`: what was written is undone.
+pub const ROLLING_BACK: &str = "RollingBack";
+
+/// Reason of `False`: undoing has failed many times. It is still tried.
+pub const FAILED: &str = "RollBackFailed";
+
+/// Reason of a roll-back, in any status: an object was changed by another writer.
+pub const CONFLICT: &str = "Conflict";
+
+/// Message of [`ACCEPTED`].
+pub const IN_FORCE: &str = "all commitments are as requested";
+
+/// Message of [`ROLLED_BACK`].
+pub const AS_BEFORE: &str = "all commitments are as before the request";
+
+/// Message of [`DELETING`].
+pub const DELETIONS_ARE_LEFT: &str = "the change is accepted; commitments are still to be deleted";
+
+/// Outcome of a change whose deadline has passed.
+pub const TIMEOUT: &str = "timeout";
+
+/// True if nothing is left to do.
+pub fn is_finished(conditions: &[Condition]) -> bool {
+    conditions::find(conditions, FINISHED)
+        .is_some_and(|condition| condition.status == conditions::Status::True.as_str())
+}
