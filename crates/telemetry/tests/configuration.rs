@@ -470,6 +470,17 @@ fn a_routed_kind_at_home_besides_remotes_is_worth_a_warning() {
 }
 
 #[test]
+fn changes_of_commitments_are_not_served_by_remotes() {
+    let change = "cortex.cloud/v1alpha1/CommitmentChange";
+    let values = remotes(&json!([{"host": "https://a.example.org", "gvks": ["v1/Secret", change]}]));
+    let text = "apiservers.remotes[0].gvks: cortex.cloud/v1alpha1/CommitmentChange always belongs to the home cluster";
+    assert!(warned(&values)[0].starts_with(text));
+    let servers = read(&values, false).unwrap().configuration.api_servers;
+    assert!(servers.home_serves(&Kind::parse(change).unwrap()));
+    assert!(!servers.remotes[0].serves(&Kind::parse(change).unwrap()));
+}
+
+#[test]
 fn unused_kinds_are_most_likely_misspelt() {
     let reported = warned(&json!({"apiservers": {"home": {"gvks": ["cortex.cloud/v1alpha1/Reservations"]}}}));
     assert_eq!(
