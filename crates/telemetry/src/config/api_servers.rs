@@ -220,3 +220,24 @@ fn kinds(s: &mut Section<'_>, absent: &str, meaning: &'static str) -> Option<BTr
     }
     Some(kinds)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Kind;
+    use crate::config::decode;
+
+    #[test]
+    fn changes_of_commitments_are_not_served_by_remotes() {
+        let change = "cortex.cloud/v1alpha1/CommitmentChange";
+        let remote = json!({ "host": "https://a.example.org", "gvks": ["v1/Secret", change] });
+        let values = json!({ "apiservers": { "home": { "gvks": ["v1/ConfigMap"] }, "remotes": [remote] } });
+        let loaded = decode(values.as_object().unwrap(), false).unwrap();
+        let reported: Vec<String> = loaded.findings.0.iter().map(ToString::to_string).collect();
+        let text = "apiservers.remotes[0].gvks: cortex.cloud/v1alpha1/CommitmentChange always belongs to the home cluster; remove it";
+        assert_eq!(reported, [text]);
+        let (servers, change) = (loaded.configuration.api_servers, Kind::parse(change).unwrap());
+        assert!(servers.home_serves(&change) && !servers.remotes[0].serves(&change));
+    }
+}
