@@ -24,9 +24,10 @@ async fn full(slots: u64) -> (Server, Process) {
 }
 
 /// Another commitment that has waited for capacity since before the change.
-async fn let_another_wait(server: &Server, process: &Process) {
+async fn let_another_wait(server: &Server, process: &Process, gib: u64) {
     let mut waiting = seeds::waiting_commitment(WAITING, 1);
     waiting.spec.flavor_group_name = OTHER_GROUP.to_owned();
+    waiting.spec.amount = format!("{gib}Gi").as_str().into();
     server.create(&waiting).unwrap();
     process.settle().await;
     assert_eq!((reason(server, WAITING).as_str(), placed(server, WAITING).len()), ("Reserving", 0));
@@ -114,7 +115,7 @@ async fn a_conversion_on_a_full_host_takes_over_the_capacity() {
 #[tokio::test(start_paused = true)]
 async fn a_conversion_goes_before_a_commitment_that_waits() {
     let (server, process) = full(4).await;
-    let_another_wait(&server, &process).await;
+    let_another_wait(&server, &process, 480).await;
     watch_over_booking(&server, 4);
     let items = [(NEW, Some(in_other_group(spec(NEW, 3)))), (OLD, Some(superseded(OLD)))];
     let _caller = process.begin(&items, true);
@@ -127,7 +128,7 @@ async fn a_conversion_goes_before_a_commitment_that_waits() {
 #[tokio::test(start_paused = true)]
 async fn a_rejected_conversion_gives_everything_back_while_another_commitment_waits() {
     let (server, process) = full(4).await;
-    let_another_wait(&server, &process).await;
+    let_another_wait(&server, &process, 480).await;
     let before = picture(&server, OLD);
     watch_over_booking(&server, 4);
     let items = [(NEW, Some(in_other_group(spec(NEW, 5)))), (OLD, Some(superseded(OLD)))];
@@ -139,11 +140,26 @@ async fn a_rejected_conversion_gives_everything_back_while_another_commitment_wa
     assert_eq!(placed(&server, WAITING).len(), 0);
 }
 
+/// Half of the slot is needed for the new commitment; the other half waits for the end of the change.
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_a_slot_is_there_when_the_change_is_undone() {
+    let (server, process) = full(1).await;
+    let_another_wait(&server, &process, 240).await;
+    let before = picture(&server, OLD);
+    let half = |uuid| berth_crds::CommittedResourceSpec { amount: "240Gi".into(), ..in_other_group(spec(uuid, 1)) };
+    let items = [(NEW, Some(half(NEW))), (REST, Some(in_other_group(spec(REST, 1)))), (OLD, Some(superseded(OLD)))];
+    let _caller = process.begin(&items, true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::RolledBack);
+    assert_eq!(picture(&server, OLD), before);
+    assert_eq!(placed(&server, WAITING).len(), 0);
+}
+
 /// One of two conversions fits and the other does not, so that slots were handed over before the change is undone.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_is_undone_after_its_slots_were_handed_over_gives_them_back() {
     let (server, process) = full(4).await;
-    let_another_wait(&server, &process).await;
+    let_another_wait(&server, &process, 480).await;
     let before = picture(&server, OLD);
     let items = [
         (NEW, Some(in_other_group(spec(NEW, 2)))),
@@ -216,42 +232,43 @@ async fn a_change_whose_caller_has_gone_is_undone() {
     assert_eq!(picture(&server, OLD), before);
 }
 
-/// Whatever the process has written when it ends, the next one leaves all or nothing.
+/// Whatever the process has written when it ends, and in whatever order the next one reconciles, all or nothing is left.
 #[tokio::test(start_paused = true)]
 async fn a_process_that_ends_after_any_write_leaves_all_or_nothing() {
     let (mut accepted, mut undone) = (0, 0);
-    for writes in 0..60 {
-        let (server, process) = full(4).await;
-        let_another_wait(&server, &process).await;
-        watch_over_booking(&server, 4);
-        let before = picture(&server, OLD);
-        let items = [
-            (NEW, Some(in_other_group(spec(NEW, 2)))),
-            (REST, Some(spec(REST, 2))),
-            (OLD, Some(superseded(OLD))),
-        ];
-        let caller = process.begin(&items, true);
-        server.stop_after(writes);
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(5), process.settle()).await;
-        drop((caller, process));
-        server.answer_again();
-        let next = Process::start(&server, &clock());
-        next.enqueue_all();
-        next.settle_for_good().await;
-        match change(&server).phase() {
-            ChangePhase::Accepted => {
-                assert_finished(&server, ChangePhase::Accepted);
-                assert_eq!((placed(&server, NEW).len(), placed(&server, REST).len()), (2, 2), "after {writes} writes");
-                accepted += 1;
-            }
-            _ => {
-                assert_finished(&server, ChangePhase::RolledBack);
-                assert_eq!(picture(&server, OLD), before, "after {writes} writes");
-                assert!(!exists(&server, NEW) && !exists(&server, REST));
-                assert_eq!(placed(&server, WAITING).len(), 0, "after {writes} writes");
-                undone += 1;
-            }
+    for (writes, seed) in (0..30).flat_map(|writes| (0..4).map(move |seed| (writes, seed))) {
+        match end_after(writes, seed).await {
+            ChangePhase::Accepted => accepted += 1,
+            _ => undone += 1,
         }
     }
     assert!(accepted > 5 && undone > 10, "{accepted} accepted, {undone} undone");
+}
+
+async fn end_after(writes: usize, seed: u64) -> ChangePhase {
+    let (server, process) = full(4).await;
+    let_another_wait(&server, &process, 240).await;
+    watch_over_booking(&server, 5);
+    let before = picture(&server, OLD);
+    let half = berth_crds::CommittedResourceSpec { amount: "720Gi".into(), ..in_other_group(spec(NEW, 1)) };
+    let items = [(NEW, Some(half)), (REST, Some(spec(REST, 2))), (OLD, Some(superseded(OLD)))];
+    let caller = process.begin(&items, true);
+    server.stop_after(writes);
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), process.settle()).await;
+    drop((caller, process));
+    server.answer_again();
+    let next = Process::start_in_order(&server, &clock(), seed);
+    next.enqueue_all();
+    next.settle_for_good().await;
+    let phase = change(&server).phase();
+    if phase == ChangePhase::Accepted {
+        assert_finished(&server, ChangePhase::Accepted);
+        assert_eq!((placed(&server, NEW).len(), placed(&server, REST).len()), (2, 2), "{writes} writes, seed {seed}");
+    } else {
+        assert_finished(&server, ChangePhase::RolledBack);
+        assert_eq!(picture(&server, OLD), before, "{writes} writes, seed {seed}");
+        assert!(!exists(&server, NEW) && !exists(&server, REST));
+        assert_eq!(placed(&server, WAITING).len(), 0, "{writes} writes, seed {seed}");
+    }
+    phase
 }

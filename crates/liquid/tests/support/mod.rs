@@ -26,6 +26,7 @@ use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, seeds};
 use kube::Resource as _;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -41,10 +42,10 @@ pub fn clock() -> Arc<dyn Clock> {
     Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()))
 }
 
-/// A server with both flavor groups, and one host with capacity for so many slots.
+/// A server with both flavor groups, in which half slots exist as well, and one host with capacity for so many slots.
 pub fn server(clock: &Arc<dyn Clock>, slots: u64) -> Server {
     let server = Server::new(clock.clone());
-    let mut groups = seeds::flavor_groups(clock.now());
+    let mut groups = seeds::flavor_groups_with_half(clock.now());
     let features = groups.status.as_ref().unwrap().raw.clone().unwrap()["features"][0].clone();
     let other: Value =
         serde_json::from_str(&features.to_string().replace(testing::GROUP, OTHER_GROUP)).expect("a flavor group");
@@ -63,6 +64,16 @@ pub struct Process {
     slots: Arc<ReservationController<BuiltIn>>,
     changes: Arc<ChangeController>,
     requests: Requests<ObjectKey>,
+    /// Draws which controller runs next; without it changes come first, then commitments, then slots.
+    order: Option<Mutex<fastrand::Rng>>,
+}
+
+/// One of the controllers.
+#[derive(Clone, Copy)]
+enum Turn {
+    Changes,
+    Commitments,
+    Slots,
 }
 
 impl Process {
@@ -77,7 +88,38 @@ impl Process {
         world.declare(&changes, &requests).unwrap();
         world.list().unwrap();
         hold_released_capacity(&world.stores.changes, &world.stores.reservations, &*world.scheduler);
-        Self { world, clock: clock.clone(), under_way, commitments, slots, changes, requests }
+        Self { world, clock: clock.clone(), under_way, commitments, slots, changes, requests, order: None }
+    }
+
+    /// The same, which reconciles in an order that is drawn from a seed.
+    pub fn start_in_order(server: &Server, clock: &Arc<dyn Clock>, seed: u64) -> Self {
+        Self { order: Some(Mutex::new(fastrand::Rng::with_seed(seed))), ..Self::start(server, clock) }
+    }
+
+    fn turns(&self) -> [Turn; 3] {
+        let mut turns = [Turn::Changes, Turn::Commitments, Turn::Slots];
+        if let Some(order) = &self.order {
+            order.lock().shuffle(&mut turns);
+        }
+        turns
+    }
+
+    /// Whether there was something to reconcile, and whether it failed.
+    async fn reconcile_one(&self, turn: Turn) -> Option<bool> {
+        let (requests, key) = match turn {
+            Turn::Changes => (&self.requests, next(&self.requests)?),
+            Turn::Commitments => (&self.world.commitments, next(&self.world.commitments)?),
+            Turn::Slots => (&self.world.slots, next(&self.world.slots)?),
+        };
+        let has_failed = match turn {
+            Turn::Changes => self.changes.reconcile(key.clone()).await.is_err(),
+            Turn::Commitments => self.commitments.reconcile(key.clone()).await.is_err(),
+            Turn::Slots => self.slots.reconcile(key.clone()).await.is_err(),
+        };
+        if has_failed {
+            requests.add([key]);
+        }
+        Some(has_failed)
     }
 
     /// Reconciles until no key is enqueued.
@@ -85,20 +127,16 @@ impl Process {
         for _ in 0..2000 {
             self.world.deliver().unwrap();
             self.world.end_settled_doubts();
-            let failed = if let Some(key) = next(&self.requests) {
-                let outcome = self.changes.reconcile(key.clone()).await;
-                outcome.is_err().then(|| self.requests.add([key]))
-            } else if let Some(key) = next(&self.world.commitments) {
-                let outcome = self.commitments.reconcile(key.clone()).await;
-                outcome.is_err().then(|| self.world.commitments.add([key]))
-            } else if let Some(key) = next(&self.world.slots) {
-                let outcome = self.slots.reconcile(key.clone()).await;
-                outcome.is_err().then(|| self.world.slots.add([key]))
-            } else {
-                return;
-            };
-            if failed.is_some() {
-                tokio::time::sleep(PAUSE).await;
+            let mut outcome = None;
+            for turn in self.turns() {
+                if outcome.is_none() {
+                    outcome = self.reconcile_one(turn).await;
+                }
+            }
+            match outcome {
+                None => return,
+                Some(true) => tokio::time::sleep(PAUSE).await,
+                Some(false) => {}
             }
         }
         panic!("the world does not come to rest");
