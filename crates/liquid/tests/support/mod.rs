@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use berth_cluster::{Events, FlavorGroupsCache, ObjectKey, Reconciler, Requests, Routes};
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Limits, hold_released_capacity,
+    ChangeVerdict, CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Limits, ProposedCommitment,
+    hold_released_capacity,
 };
 use berth_core::ClusterName;
 use berth_crds::commitment_change::{ChangeItem, ChangePhase, CommitmentBefore, SlotBefore};
@@ -177,6 +178,17 @@ impl Process {
         change.metadata.finalizers = Some(vec![labels::FINISH_CHANGE.to_owned()]);
         self.world.server.create(&change).unwrap();
         caller
+    }
+
+    /// What the same change would lead to.
+    pub async fn dry_run(&self, items: &[(&str, Option<CommittedResourceSpec>)]) -> ChangeVerdict {
+        let proposed = |(uuid, after): &(&str, Option<CommittedResourceSpec>)| {
+            let key = home(&names::commitment(uuid));
+            let object = self.world.stores.commitments.get(&key);
+            ProposedCommitment { key, uuid: (*uuid).into(), object, after: after.clone() }
+        };
+        let change: Vec<_> = items.iter().map(proposed).collect();
+        self.commitments.dry_run_change(&change, "committed-resource-r1").await
     }
 
     fn item(&self, uuid: &str, after: Option<CommittedResourceSpec>) -> ChangeItem {
