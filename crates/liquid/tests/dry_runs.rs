@@ -56,7 +56,10 @@ async fn an_unknown_group_is_a_rejection_and_a_paused_commitment_is_not() {
     let (server, process) = full(1).await;
     let unknown = CommittedResourceSpec { flavor_group_name: "nope".to_owned(), ..spec(NEW, 1) };
     let verdict = process.dry_run(&[(NEW, Some(unknown))]).await;
-    assert!(matches!(&verdict, ChangeVerdict::Rejected(all) if all[0].1.starts_with("flavor group not found: nope")), "{verdict:?}");
+    assert!(
+        matches!(&verdict, ChangeVerdict::Rejected(all) if all[0].1.starts_with("flavor group not found: nope")),
+        "{verdict:?}"
+    );
     let pause = json!({ "metadata": { "annotations": { "reservations.cortex.cloud/paused": "true" } } });
     server.edit::<berth_crds::CommittedResource>(&names::commitment(OLD), &pause).unwrap();
     process.settle().await;
@@ -73,7 +76,8 @@ async fn cores_of_several_commitments_are_counted_together() {
     let process = Process::start(&server, &clock);
     process.settle_for_good().await;
     let cores = |uuid: &str, count| CommittedResourceSpec { allow_rejection: true, ..seeds::cores(uuid, count).spec };
-    let released = CommittedResourceSpec { state: berth_crds::CommitmentState::Superseded, amount: "0".into(), ..cores(OLD, 0) };
+    let released =
+        CommittedResourceSpec { state: berth_crds::CommitmentState::Superseded, amount: "0".into(), ..cores(OLD, 0) };
     let both = |first, second| {
         [(NEW, Some(cores(NEW, first))), ("uuid-next", Some(cores("uuid-next", second))), (OLD, Some(released.clone()))]
     };

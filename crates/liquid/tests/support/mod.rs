@@ -251,11 +251,7 @@ pub fn spec(uuid: &str, slots: u64) -> CommittedResourceSpec {
 }
 
 pub fn superseded(uuid: &str) -> CommittedResourceSpec {
-    CommittedResourceSpec {
-        state: berth_crds::CommitmentState::Superseded,
-        amount: "0".into(),
-        ..spec(uuid, 0)
-    }
+    CommittedResourceSpec { state: berth_crds::CommitmentState::Superseded, amount: "0".into(), ..spec(uuid, 0) }
 }
 
 pub fn in_other_group(spec: CommittedResourceSpec) -> CommittedResourceSpec {
@@ -271,7 +267,8 @@ pub fn start_vms(server: &Server, uuid: &str, clock: &Arc<dyn Clock>) {
         let name = slot.metadata.name.clone().unwrap();
         let vm = format!("vm-{name}");
         status.instances.push(Instance { id: vm.clone(), name: vm.clone(), active: true });
-        let allocation = Allocation { creation_timestamp: berth_crds::Time(clock.now()), resources: slot.spec.resources.clone() };
+        let allocation =
+            Allocation { creation_timestamp: berth_crds::Time(clock.now()), resources: slot.spec.resources.clone() };
         let allocations = BTreeMap::from([(vm, allocation)]);
         let patch = json!({ "spec": { "committedResourceReservation": { "allocations": allocations } } });
         server.edit::<Reservation>(&name, &patch).unwrap();
