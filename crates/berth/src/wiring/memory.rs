@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use berth_cluster::{FlavorGroupsCache, Kind, Routes, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
+use berth_core::liquid::resources::ResourceConfig;
+use berth_liquid::info::{InfoSource, PublishedInfo};
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::clock::ClockSkew;
@@ -17,12 +19,15 @@ use super::events::{Queues, feed_commitments, feed_view};
 pub struct MemorySettings {
     pub scheduler: Settings,
     pub pipelines: config::Pipelines,
+    /// What Limes is told about the resources of flavor groups.
+    pub resources: ResourceConfig,
 }
 
 impl Default for MemorySettings {
     /// A scheduler as it is shipped, which uses Pipeline objects as well.
     fn default() -> Self {
-        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd }
+        let resources = ResourceConfig::default();
+        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd, resources }
     }
 }
 
@@ -36,6 +41,9 @@ pub struct Memory {
     pub queues: Queues,
     pub pipelines: PipelineLoader,
     pub flavor_groups: FlavorGroupsCache,
+    /// What the service info for Limes is made of, and the published one.
+    pub service_info: InfoSource,
+    pub published_info: PublishedInfo,
     /// The times in the answers of the home cluster.
     pub skew: ClockSkew,
     started_at: Instant,
@@ -43,14 +51,26 @@ pub struct Memory {
 
 impl Memory {
     /// An empty memory, with all listeners connected to its stores.
-    pub fn new(MemorySettings { scheduler, pipelines }: MemorySettings, routes: &Routes) -> Self {
+    pub fn new(MemorySettings { scheduler, pipelines, resources }: MemorySettings, routes: &Routes) -> Self {
         let stores = Stores::default();
         let queues = Queues::closed();
         let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
         let flavor_groups = FlavorGroupsCache::new(stores.knowledges.clone());
+        let service_info = InfoSource { groups: flavor_groups.clone(), config: resources };
+        let published_info = PublishedInfo::default();
         let (skew, started_at) = (ClockSkew::default(), Instant::now());
-        let memory = Self { stores, scheduler, queues, pipelines, flavor_groups, skew, started_at };
+        let memory = Self {
+            stores,
+            scheduler,
+            queues,
+            pipelines,
+            flavor_groups,
+            service_info,
+            published_info,
+            skew,
+            started_at,
+        };
         feed_view(&memory.stores, &memory.scheduler, routes);
         memory
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
+use berth_liquid::info;
+use berth_liquid::server::LiquidMetrics;
 use berth_reservation::ReservationMetrics;
 use berth_reservation::in_flight::InFlightMetrics;
 use berth_reservation::oversubscription::OversubscriptionMetrics;
@@ -86,6 +88,7 @@ pub struct OperatorMetrics {
     pub histories: HistoryMetrics,
     pub history_deletions: RetentionMetrics,
     pub claims: ClaimMetrics,
+    pub liquid: LiquidMetrics,
     pub background_tasks: BackgroundTaskMetrics,
 }
 
@@ -103,6 +106,7 @@ impl OperatorMetrics {
         let skew = skew.clone();
         let ahead = move || skew.of(SystemClock.now()).map(|ahead| ahead.as_secs_f64());
         metrics.computed(&CLOCK_SKEW, move || ahead().map(|ahead| (vec![], ahead)).into_iter().collect())?;
+        info::register(metrics, &memory.service_info, &memory.published_info)?;
         orphans::register(metrics, stores.commitments.clone(), stores.reservations.clone())?;
         Ok(Self {
             cluster: ClusterMetrics::register(metrics)?,
@@ -117,6 +121,7 @@ impl OperatorMetrics {
             histories: HistoryMetrics::register(metrics)?,
             history_deletions: RetentionMetrics::register(metrics)?,
             claims: ClaimMetrics::register(metrics)?,
+            liquid: LiquidMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
         })
     }
