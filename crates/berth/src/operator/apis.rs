@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use axum::Router;
 use berth_cluster::{Manager, home_server};
 use berth_http::metrics::HttpMetrics;
 use berth_http::{Access, Address, Component, Limits, ListenAddress, Readiness, Server, answer, base_url};
@@ -165,9 +164,9 @@ impl Apis {
         let mut routes = explain_router(explainer, Arc::new(callers.clone()));
         let mut restorer = None;
         if served.scheduler {
-            let (scheduler, restores) = scheduler_routes(memory, environment, deciding, manager, parts)?;
-            routes = routes.merge(scheduler);
-            restorer = Some(restores);
+            let api = scheduler_api(memory, environment, deciding, manager, parts)?;
+            restorer = Some(api.backend().restorer());
+            routes = routes.merge(router(Arc::new(api)));
         }
         if served.liquid {
             let api = liquid_api(memory, environment, liquid, manager, &parts.stop);
@@ -199,23 +198,20 @@ fn log_access(liquid: LiquidAccess) {
     }
 }
 
-/// The scheduler API, with what takes over the claims of the former leader.
-fn scheduler_routes(
+fn scheduler_api(
     memory: &Memory,
     environment: &Environment<'_>,
     deciding: &DecidingState,
     manager: &mut Manager,
     parts: &Parts,
-) -> Result<(Router, ClaimRestorer), Error> {
+) -> Result<Api<Nova>, Error> {
     let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
-    let restorer = nova.restorer();
     let keys = &environment.configuration.scheduler;
     let tokens = tokens::follow(keys, parts)?;
     let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
     let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
     let limits = ApiLimits::default().with_body(keys.max_body_bytes);
-    let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens);
-    Ok((router(Arc::new(api)), restorer))
+    Ok(Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens))
 }
 
 async fn report_pipelines(memory: Memory, component: Component, parts: Parts) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use berth_cluster::{FlavorGroupsCache, Kind, Routes, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
 use berth_core::liquid::resources::ResourceConfig;
+use berth_liquid::changes::ChangesUnderWay;
 use berth_liquid::info::{InfoSource, PublishedInfo};
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
@@ -44,6 +45,8 @@ pub struct Memory {
     /// What the service info for Limes is made of, and the published one.
     pub service_info: InfoSource,
     pub published_info: PublishedInfo,
+    /// The changes of commitments that this process executes.
+    pub changes_under_way: ChangesUnderWay,
     /// The times in the answers of the home cluster.
     pub skew: ClockSkew,
     started_at: Instant,
@@ -58,18 +61,17 @@ impl Memory {
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
         let flavor_groups = FlavorGroupsCache::new(stores.knowledges.clone());
         let service_info = InfoSource { groups: flavor_groups.clone(), config: resources };
-        let published_info = PublishedInfo::default();
-        let (skew, started_at) = (ClockSkew::default(), Instant::now());
         let memory = Self {
-            stores,
             scheduler,
             queues,
             pipelines,
             flavor_groups,
             service_info,
-            published_info,
-            skew,
-            started_at,
+            published_info: PublishedInfo::default(),
+            changes_under_way: ChangesUnderWay::default(),
+            skew: ClockSkew::default(),
+            started_at: Instant::now(),
+            stores,
         };
         feed_view(&memory.stores, &memory.scheduler, routes);
         memory

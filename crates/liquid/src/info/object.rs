@@ -35,17 +35,19 @@ pub(super) fn decode(map: &ConfigMap) -> Option<Publication> {
     if version(map) != Some(info.version) {
         return None;
     }
-    let fingerprint = text(map, CONFIGURATION).unwrap_or_default().to_owned();
-    let changed = text(map, CONFIGURATION_CHANGED).and_then(|time| time.parse().ok());
     let published_at = text(map, PUBLISHED_AT).and_then(|time| time.parse().ok()).unwrap_or(Timestamp::UNIX_EPOCH);
-    let configuration = ConfigurationState { fingerprint, changed };
-    Some(Publication { json: json.to_owned(), info, configuration, published_at })
+    Some(Publication { json: json.to_owned(), info, configuration: configuration(map), published_at })
 }
 
 /// A publication without content, whose version the next one exceeds: for a map that does not decode any more.
 pub(super) fn decode_version(map: &ConfigMap) -> Option<Publication> {
     let info = ServiceInfo::new(version(map)?, ResourceInfos::new());
-    Publication::new(info, ConfigurationState::default(), Timestamp::UNIX_EPOCH).ok()
+    Publication::new(info, configuration(map), Timestamp::UNIX_EPOCH).ok()
+}
+
+fn configuration(map: &ConfigMap) -> ConfigurationState {
+    let fingerprint = text(map, CONFIGURATION).unwrap_or_default().to_owned();
+    ConfigurationState { fingerprint, changed: text(map, CONFIGURATION_CHANGED).and_then(|time| time.parse().ok()) }
 }
 
 fn version(map: &ConfigMap) -> Option<i64> {
