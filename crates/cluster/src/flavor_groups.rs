@@ -129,7 +129,8 @@ impl FlavorGroupsCache {
             Some((read, outcome)) if *read == version => outcome.clone(),
             _ => {
                 let outcome = content(&knowledge).map(log_skipped).and_then(filled);
-                let outcome = outcome.map(|groups| state.groups = Some((Arc::new(groups), last_content_change(&knowledge))));
+                let outcome =
+                    outcome.map(|groups| state.groups = Some((Arc::new(groups), last_content_change(&knowledge))));
                 if let Err(error) = &outcome {
                     warn!(object = %self.key, error = %error, "flavor groups cannot be decoded; keeping the last valid ones");
                 }

@@ -225,7 +225,11 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
             "has no effect: this version has no",
         ),
         ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
-        ("committedResourceAPI.watchTimeout", Severity::Warning, "has no effect: this version has no complete LIQUID API"),
+        (
+            "committedResourceAPI.watchTimeout",
+            Severity::Warning,
+            "has no effect: this version has no complete LIQUID API",
+        ),
         ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         ("reconcileInterval", Severity::Info, "is read by other programs; no effect here"),
     ];

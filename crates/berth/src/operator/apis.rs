@@ -105,11 +105,7 @@ impl Announced {
 }
 
 /// Where the APIs listen, unless they are switched off or none is served.
-fn choose_address(
-    arguments: &OperatorArguments,
-    served: ServedApis,
-    access: Access,
-) -> Result<Option<Address>, Error> {
+fn choose_address(arguments: &OperatorArguments, served: ServedApis, access: Access) -> Result<Option<Address>, Error> {
     let set = arguments.api_bind_address.as_deref().map(Address::from_flag).transpose()?;
     let default = Address { host: None, port: PORT };
     match set {
@@ -171,7 +167,7 @@ impl Apis {
         if served.liquid {
             let api = liquid_api(memory, environment, liquid, manager, &parts.stop);
             routes = routes.merge(liquid_router(Arc::new(api)));
-            log_access(liquid);
+            log_access(liquid, &address);
         }
         let http = &environment.configuration.http;
         let bounds = Limits::default().with_connections(http.max_connections, http.trusted_peers.clone());
@@ -188,13 +184,14 @@ impl Apis {
     }
 }
 
-fn log_access(liquid: LiquidAccess) {
+fn log_access(liquid: LiquidAccess, address: &Address) {
     match liquid {
-        LiquidAccess::Open => warn!("the LIQUID API answers every client that reaches its address"),
-        LiquidAccess::Closed => warn!(
+        LiquidAccess::Closed => info!(
             "the LIQUID API answers 503, because this version cannot authenticate Limes and other machines reach the address; listen \
              on loopback, or pass --insecure-api if only trusted clients reach the port"
         ),
+        LiquidAccess::Open if !address.is_loopback() => warn!("the LIQUID API answers every client"),
+        LiquidAccess::Open => {}
     }
 }
 

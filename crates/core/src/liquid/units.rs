@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn only_the_canonical_text_is_read() {
-        for text in ["", "1 GiB", "1024 GiB", "0 GiB", "480", "480GiB", "480 MiB", "piece", "-1 GiB", "99999999999 EiB"] {
+        for text in ["", "1 GiB", "1024 GiB", "0 GiB", "480", "480GiB", "480 MiB", "piece", "-1 GiB", "99999999999 EiB"]
+        {
             assert_eq!(RamUnit::parse(text), None, "{text}");
         }
     }

@@ -82,8 +82,7 @@ impl LiveCommitments {
             !old.is_whole(*memory) || is_amount_whole(units, old, new)
         };
         let amounts = self.groups.get(group);
-        !self.is_partial
-            && amounts.is_none_or(|amounts| !amounts.has_unreadable && amounts.memory.iter().all(stays))
+        !self.is_partial && amounts.is_none_or(|amounts| !amounts.has_unreadable && amounts.memory.iter().all(stays))
     }
 }
 

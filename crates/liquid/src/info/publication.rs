@@ -94,15 +94,10 @@ pub fn plan(published: Option<&Publication>, facts: &InfoFacts<'_>) -> Result<Ne
     let fresh = build_resources(facts.groups, facts.config)?;
     let kept_units = kept_units(former, &fresh, facts.live);
     let resources = merge_published(former, keep_groups(former, fresh, &kept_units), &live_groups(former, facts.live));
-    let configuration = ConfigurationState::after(
-        published.map(|published| &published.configuration),
-        facts.config,
-        facts.trusted_now,
-    );
-    let times = SourceTimes {
-        last_content_change: facts.last_content_change,
-        configuration_changed: configuration.changed,
-    };
+    let configuration =
+        ConfigurationState::after(published.map(|published| &published.configuration), facts.config, facts.trusted_now);
+    let times =
+        SourceTimes { last_content_change: facts.last_content_change, configuration_changed: configuration.changed };
     let info = ServiceInfo::after(published.map(|published| &published.info), resources, times);
     let unchanged = published.filter(|published| published.info == info && published.configuration == configuration);
     let publication = match unchanged {
@@ -117,11 +112,7 @@ fn live_groups(published: Option<&ResourceInfos>, live: &LiveCommitments) -> BTr
     groups_of(published).filter(|group| live.may_be_in(group)).collect()
 }
 
-fn kept_units(
-    published: Option<&ResourceInfos>,
-    fresh: &ResourceInfos,
-    live: &LiveCommitments,
-) -> BTreeSet<GroupName> {
+fn kept_units(published: Option<&ResourceInfos>, fresh: &ResourceInfos, live: &LiveCommitments) -> BTreeSet<GroupName> {
     let breaks_amounts = |group: &GroupName| {
         let units = published.and_then(|published| ram_unit(published, group)).zip(ram_unit(fresh, group));
         units.is_some_and(|(old, new)| !live.stay_whole(group, old, new))
@@ -154,9 +145,9 @@ fn ram_unit(resources: &ResourceInfos, group: &GroupName) -> Option<RamUnit> {
 /// FNV-1a (64 bit) over all entries, which are ordered by group.
 fn fingerprint(config: &ResourceConfig) -> String {
     let entries = config.iter().map(|(group, resources)| entry(group, resources));
-    let hash = entries.flat_map(String::into_bytes).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = entries
+        .flat_map(String::into_bytes)
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("{hash:016x}")
 }
 

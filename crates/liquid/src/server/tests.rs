@@ -64,8 +64,7 @@ fn published() -> PublishedInfo {
 impl Setting {
     fn new(change: impl FnOnce(&mut LiquidParts)) -> Self {
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
-        let enabled =
-            Switches { change_commitments: true, report_usage: true, report_capacity: true, quota: true };
+        let enabled = Switches { change_commitments: true, report_usage: true, report_capacity: true, quota: true };
         let mut parts = LiquidParts {
             source: source(&knowledges([knowledge(&features(), changed())])),
             published: published(),
@@ -214,7 +213,8 @@ async fn a_switch_closes_its_endpoint_before_path_and_body_are_read() {
 #[tokio::test]
 async fn endpoints_that_do_not_exist_yet_answer_503() {
     let setting = Setting::new(|parts| parts.changes = None);
-    for (method, path) in [(Method::POST, CHANGE), (Method::POST, CAPACITY), (Method::POST, USAGE), (Method::PUT, QUOTA)]
+    for (method, path) in
+        [(Method::POST, CHANGE), (Method::POST, CAPACITY), (Method::POST, USAGE), (Method::PUT, QUOTA)]
     {
         assert_eq!(setting.text(method, path).await, (503, "not part of this version yet".to_owned()), "{path}");
     }
@@ -291,7 +291,8 @@ async fn a_body_above_the_limit_is_refused_whether_its_length_is_announced_or_no
 #[tokio::test(start_paused = true)]
 async fn a_body_that_does_not_arrive_is_given_up_and_frees_its_memory() {
     let setting = Setting::new(|parts| parts.limits.bodies = 100);
-    let never = || Request::post(CHANGE).body(Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>()));
+    let never =
+        || Request::post(CHANGE).body(Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>()));
     let (first, second) = tokio::join!(setting.send(never().unwrap()), setting.send(never().unwrap()));
     assert_eq!((first.status.as_u16(), second.status.as_u16()), (408, 503));
     assert_eq!(second.header("retry-after"), "5");

@@ -143,11 +143,7 @@ fn a_unit_that_would_make_an_amount_fractional_is_not_published() {
     assert_eq!(after(960, &["960Gi", "1440Gi"]), (480, true));
     assert_eq!(after(240, &["1440Gi"]), (240, false), "smaller units divide");
     assert_eq!(after(960, &["100Gi"]), (960, false), "it was fractional before");
-    let partial = Facts {
-        config: config_with_unit(960),
-        live: LiveCommitments::default().partial(),
-        ..Facts::new()
-    };
+    let partial = Facts { config: config_with_unit(960), live: LiveCommitments::default().partial(), ..Facts::new() };
     assert_eq!(partial.unit_after(&first), (480, true));
 }
 
