@@ -12,7 +12,7 @@ mod slot;
 mod values;
 
 pub use capacity::{NoTotal, total_cores};
-pub use change::{accepted_spec_before, is_open, members, spec_after, spec_before};
+pub use change::{accepted_spec_before, former_slot, is_open, members, spec_after, spec_before};
 pub use commitment::{accepted_spec, spec, spec_of};
 pub use host::host;
 pub use reservation::reservation;

@@ -7,6 +7,7 @@
 #![expect(clippy::duplicated_attributes, reason = "clippy takes the keys of two `printcolumn`s for the same attribute")]
 
 mod bounds;
+mod change_slots;
 mod checks;
 pub mod commitment_change;
 pub mod committed_resource;

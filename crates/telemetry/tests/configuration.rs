@@ -201,7 +201,7 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
         "enabledControllers": ["nova-pipeline-controllers", "capacity-controller"],
         "enabledTasks": ["commitments-sync-task"],
         "committedResourceController": {"enablePaygPreAllocation": true, "requeueIntervalRetry": "1m"},
-        "committedResourceAPI": {"enableQuota": true},
+        "committedResourceAPI": {"enableQuota": false, "enableReportUsage": true, "watchPollInterval": "1s"},
         "committedResourceUsageReconciler": {"cooldownInterval": "5m"},
         "datasourceName": "servers",
         "keystoneSecretRef": {"name": "keystone", "namespace": "berth"},
@@ -225,7 +225,8 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
             "has no effect: this version has no",
         ),
         ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
-        ("committedResourceAPI", Severity::Warning, "has no effect: this version has no LIQUID API"),
+        ("committedResourceAPI.enableQuota", Severity::Warning, "has no effect: this version has no LIQUID API"),
+        ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         ("reconcileInterval", Severity::Info, "is read by other programs; no effect here"),
     ];
     assert_eq!(found.len(), expected.len(), "{found:#?}");
@@ -312,6 +313,29 @@ fn values_that_contradict_each_other() {
     assert!(refused(&secret)[0].starts_with("keystoneSecretRef.namespace: is missing"));
     let instances = json!({"committedResourceAPI": {"flavorGroupResourceConfig": {"a": {"instances": {"handlesCommitments": true}}}}});
     assert!(refused(&instances)[0].contains("flavorGroupResourceConfig.a.instances.handlesCommitments: is true"));
+}
+
+#[test]
+fn changes_of_commitments_have_defaults_that_work_and_some_can_be_switched_off() {
+    let api = |values: Value| accepted(&json!({ "committedResourceAPI": values })).committed_resource_api;
+    let usual = api(json!({}));
+    let seconds = [usual.watch_timeout, usual.change_retention, usual.change_queue_wait, usual.change_quiet_period]
+        .map(|time| time.as_secs());
+    assert_eq!(seconds, [10, 86_400, 10, 120]);
+    assert_eq!(usual.retry_after_rejection.as_secs(), 900);
+    assert_eq!((usual.change_queue_length, usual.max_request_bytes), (50, 8 << 20));
+    let off = api(json!({ "changeRetention": "0", "changeQuietPeriod": "0s", "retryAfterRejection": "0s" }));
+    assert!(off.change_retention.is_zero() && off.change_quiet_period.is_zero() && off.retry_after_rejection.is_zero());
+    for key in ["watchTimeout", "watchPollInterval", "changeQueueWait"] {
+        for (time, text) in [("0s", "is not possible here"), ("-1s", "is negative")] {
+            let reported = refused(&json!({ "committedResourceAPI": { key: time } }));
+            assert!(reported[0].starts_with(&format!("committedResourceAPI.{key}: ")), "{reported:?}");
+            assert!(reported[0].contains(text), "{reported:?}");
+        }
+    }
+    for key in ["changeQueueLength", "maxRequestBytes"] {
+        assert!(refused(&json!({ "committedResourceAPI": { key: 0 } }))[0].contains("is out of range"), "{key}");
+    }
 }
 
 #[test]

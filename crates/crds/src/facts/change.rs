@@ -1,9 +1,11 @@
 //! A CommitmentChange as specs of commitments.
 
 use berth_core::commitment::Spec;
+use berth_core::planner::FormerSlot;
 
 use super::commitment::spec_of;
-use crate::commitment_change::ChangeItem;
+use super::values::size;
+use crate::commitment_change::{ChangeItem, SlotBefore};
 use crate::{CommitmentChange, conditions};
 
 /// Whether something is left to do for the change.
@@ -30,6 +32,15 @@ pub fn accepted_spec_before(item: &ChangeItem) -> Option<Spec> {
 /// The spec that the change asks for; none if it deletes the commitment.
 pub fn spec_after(item: &ChangeItem) -> Option<Spec> {
     item.after.as_ref().map(spec_of)
+}
+
+/// A slot of the journal as the planner sees it.
+pub fn former_slot(slot: &SlotBefore) -> FormerSlot {
+    FormerSlot {
+        name: slot.name.as_str().into(),
+        host: slot.target_host.as_deref().map(Into::into),
+        size: size(&slot.resources),
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,18 @@ settings! {
         watch_timeout: Duration = duration("watchTimeout", seconds(10), Zero::Invalid),
         /// Checked only: outcomes are watched, not polled. Shorter than `watchTimeout`.
         watch_poll_interval: Duration = duration("watchPollInterval", Duration::from_millis(500), Zero::Invalid),
+        /// A finished change is deleted after this time; 0 = never because of its age. At least the newest 10 that were rolled back are kept, and at most 10,000.
+        change_retention: Duration = duration("changeRetention", seconds(24 * 3600), Zero::Off),
+        /// Requests for changes in a zone that may wait for their turn at the same time.
+        change_queue_length: usize = count("changeQueueLength", 50, 1),
+        /// Longest wait of a request for its turn.
+        change_queue_wait: Duration = duration("changeQueueWait", seconds(10), Zero::Invalid),
+        /// Nobody else writes a commitment for so long after a change of it; 0 = off.
+        change_quiet_period: Duration = duration("changeQuietPeriod", seconds(120), Zero::Off),
+        /// Callers are told to try a change that was rejected for lack of capacity again after this time; 0 = they are told no time.
+        retry_after_rejection: Duration = duration("retryAfterRejection", seconds(15 * 60), Zero::Off),
+        /// Largest body of a request, in bytes.
+        max_request_bytes: usize = count("maxRequestBytes", 8 * 1024 * 1024, 1),
         /// Zones whose quota is kept; quota of other zones is left out without an error.
         quota_served_availability_zones: BTreeSet<String> = set("quotaServedAvailabilityZones", "all"),
         /// `flavorGroupResourceConfig`: what each flavor group offers.
