@@ -103,7 +103,7 @@ async fn install(control_plane: &ControlPlane) -> Result<(), Error> {
     control_plane.run_kubectl(&apply, Some(&list.to_string())).await?;
     control_plane.run_kubectl(&["wait", "--for=condition=Established", "crd", "--all"], None).await?;
     // A CRD is established a moment before it is served.
-    let kinds = ["get", "hypervisors,reservations,committedresources,knowledges"];
+    let kinds = ["get", "hypervisors,reservations,committedresources,commitmentchanges,knowledges"];
     while control_plane.run_kubectl(&kinds, None).await.is_err() {
         sleep(POLL_INTERVAL).await;
     }

@@ -1,9 +1,10 @@
-//! The indexes over our kinds: by commitment, project, VM and host.
+//! The indexes over our kinds: by commitment, project, zone, VM and host.
 
 use std::collections::BTreeSet;
 
 use berth_crds::{
-    CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation, ResourceType, labels,
+    CommitmentChange, CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation,
+    ResourceType, facts, labels,
 };
 use kube::ResourceExt;
 
@@ -21,6 +22,12 @@ pub const COMMITMENT_BY_CORES: Index<CommittedResource> = Index { name: "cores",
 /// FlavorGroupCapacity objects by group and zone ([`place`]).
 pub const CAPACITY_BY_PLACE: Index<FlavorGroupCapacity> =
     Index { name: "place", keys: |object| vec![place(&object.spec.flavor_group, &object.spec.availability_zone)] };
+
+/// Open changes by the UUIDs of their commitments, as they were sent.
+pub const CHANGE_BY_COMMITMENT: Index<CommitmentChange> = Index { name: "commitment", keys: members_of };
+
+/// Open changes by their zone.
+pub const CHANGE_BY_ZONE: Index<CommitmentChange> = Index { name: "zone", keys: zone_of_change };
 
 /// Slots by the UUID of their commitment.
 pub const RESERVATION_BY_COMMITMENT: Index<Reservation> = Index { name: "commitment", keys: commitment_of };
@@ -43,6 +50,8 @@ pub const HYPERVISOR_BY_ZONE: Index<Hypervisor> = Index { name: "zone", keys: zo
 pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] =
     &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT, COMMITMENT_BY_CORES];
 
+pub const CHANGE_INDEXES: &[Index<CommitmentChange>] = &[CHANGE_BY_COMMITMENT, CHANGE_BY_ZONE];
+
 pub const CAPACITY_INDEXES: &[Index<FlavorGroupCapacity>] = &[CAPACITY_BY_PLACE];
 
 pub const RESERVATION_INDEXES: &[Index<Reservation>] =
@@ -60,6 +69,14 @@ fn places_of(commitment: &CommittedResource) -> Vec<String> {
     let specs = [Some(&commitment.spec), accepted].into_iter().flatten();
     let of_cores = specs.filter(|spec| spec.resource_type == ResourceType::Cores);
     of_cores.map(|spec: &CommittedResourceSpec| place(&spec.flavor_group_name, &spec.availability_zone)).collect()
+}
+
+fn members_of(change: &CommitmentChange) -> Vec<String> {
+    if facts::is_open(change) { facts::members(change).map(str::to_owned).collect() } else { Vec::new() }
+}
+
+fn zone_of_change(change: &CommitmentChange) -> Vec<String> {
+    if facts::is_open(change) { vec![change.spec.availability_zone.clone()] } else { Vec::new() }
 }
 
 fn commitment_of(reservation: &Reservation) -> Vec<String> {
@@ -94,6 +111,7 @@ fn zone_of(host: &Hypervisor) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use berth_crds::conditions::{Status, condition};
     use serde_json::json;
 
     use super::*;
@@ -115,6 +133,17 @@ mod tests {
         assert_eq!((RESERVATION_BY_COMMITMENT.keys)(&slot), ["c-1"]);
         assert_eq!((RESERVATION_BY_VM.keys)(&slot), ["vm-1"]);
         assert_eq!((RESERVATION_BY_HOST.keys)(&slot), ["h1", "h2"]);
+    }
+
+    #[test]
+    fn a_change_is_found_by_its_commitments_and_its_zone_while_it_is_open() {
+        let mut change = berth_crds::testing::commitment_change("one", &["uuid-1", "uuid-2"]);
+        assert_eq!((CHANGE_BY_COMMITMENT.keys)(&change), ["uuid-1", "uuid-2"]);
+        assert_eq!((CHANGE_BY_ZONE.keys)(&change), [berth_crds::testing::ZONE]);
+        let finished =
+            condition("Finished", Status::True, "RolledBack", "", None, k8s_openapi::jiff::Timestamp::UNIX_EPOCH);
+        change.status.get_or_insert_default().conditions = vec![finished];
+        assert!((CHANGE_BY_COMMITMENT.keys)(&change).is_empty() && (CHANGE_BY_ZONE.keys)(&change).is_empty());
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Table {
     }
 
     fn remotes(&self, kind: &config::Kind) -> impl Iterator<Item = (&ClusterName, &config::Remote)> {
-        self.names.iter().zip(&self.servers.remotes).filter(move |(_, remote)| remote.kinds.contains(kind))
+        self.names.iter().zip(&self.servers.remotes).filter(move |(_, remote)| remote.serves(kind))
     }
 
     fn home(&self, kind: &config::Kind) -> Option<ClusterName> {

@@ -74,6 +74,8 @@ struct Shared<K: 'static> {
     data: RwLock<Data<K>>,
     /// Goes up when it may have changed whether a cluster is synced or followed.
     moved: watch::Sender<u64>,
+    /// Removes what is not kept of an object.
+    reduce: fn(&mut K),
     /// How often a new list of everything was requested.
     relists: watch::Sender<u64>,
 }
@@ -124,11 +126,20 @@ impl<K: Kind> fmt::Debug for Store<K> {
 impl<K: Kind> Store<K> {
     /// An empty store with these indexes. A cluster becomes part of it when its watch is set up, see [`crate::feed`].
     pub fn new(indexes: &'static [Index<K>]) -> Self {
+        Self::reduced(indexes, |_| ())
+    }
+
+    /// The same of a kind whose objects are not kept as a whole: `reduce` removes what nobody reads, to save memory.
+    pub fn reduced(indexes: &'static [Index<K>], reduce: fn(&mut K)) -> Self {
         let data = Data { clusters: BTreeMap::new(), indexes: Indexes::new(indexes) };
         let listeners = Listeners { state: Vec::new(), requests: Vec::new(), resynced: Vec::new() };
-        let relists = watch::Sender::new(0);
-        let shared =
-            Shared { listeners: Mutex::new(listeners), data: RwLock::new(data), moved: watch::Sender::new(0), relists };
+        let shared = Shared {
+            listeners: Mutex::new(listeners),
+            data: RwLock::new(data),
+            moved: watch::Sender::new(0),
+            reduce,
+            relists: watch::Sender::new(0),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -313,6 +324,7 @@ impl<K: Kind> Store<K> {
     }
 
     pub(crate) fn listed(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
+        let object = self.reduce(object);
         self.change(cluster, |member| {
             let report = member.seen(object);
             member.entries.listed(report)
@@ -343,6 +355,7 @@ impl<K: Kind> Store<K> {
     }
 
     pub(crate) fn applied(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
+        let object = self.reduce(object);
         self.change(cluster, |member| {
             let report = member.seen(object);
             member.entries.applied(report)
@@ -363,7 +376,18 @@ impl<K: Kind> Store<K> {
 
     /// The API server has lost its past: these are all objects of `cluster`, however old they seem.
     pub(crate) fn replace(&self, cluster: &ClusterName, objects: Vec<DecodeGuard<K>>) {
+        let objects = objects.into_iter().map(|object| self.reduce(object)).collect();
         self.change(cluster, |member| member.replace(objects));
+    }
+
+    fn reduce(&self, object: DecodeGuard<K>) -> DecodeGuard<K> {
+        match object {
+            DecodeGuard::Valid(mut object) => {
+                (self.shared.reduce)(&mut object);
+                DecodeGuard::Valid(object)
+            }
+            invalid @ DecodeGuard::Invalid(_) => invalid,
+        }
     }
 
     /// The API server of `cluster` does not know the kind: there are no objects, and no writes that could be in doubt.

@@ -6,7 +6,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
+use berth_crds::{
+    CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, facts,
+};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all, try_join_all};
 use tokio_util::sync::CancellationToken;
@@ -70,11 +72,14 @@ pub trait Visitor {
 }
 
 /// Makes a set of stores from one line for each kind: `name: Kind { indexes: ..., watch: ..., ... }`, with the fields of
-/// [`Properties`]. The order is the one in which the watches begin.
+/// [`Properties`]. The order is the one in which the watches begin. Objects of a kind with `indexes: ...; reduce: ...` are
+/// not kept as a whole ([`crate::Store::reduced`]).
 #[macro_export]
 macro_rules! stores {
     ($(#[$doc:meta])* pub struct $Set:ident {
-        $($(#[$field:meta])* $name:ident: $Kind:ty { indexes: $indexes:expr, $($property:ident: $value:expr),* $(,)? })*
+        $($(#[$field:meta])* $name:ident: $Kind:ty {
+            indexes: $indexes:expr $(; reduce: $reduce:expr)?, $($property:ident: $value:expr),* $(,)?
+        })*
     }) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
@@ -84,7 +89,7 @@ macro_rules! stores {
 
         impl Default for $Set {
             fn default() -> Self {
-                Self { $($name: $crate::Store::new($indexes),)* }
+                Self { $($name: $crate::stores!(store $indexes $(, $reduce)?),)* }
             }
         }
 
@@ -93,6 +98,12 @@ macro_rules! stores {
                 $(visitor.visit(&self.$name, &$crate::Properties { $($property: $value),* });)*
             }
         }
+    };
+    (store $indexes:expr) => {
+        $crate::Store::new($indexes)
+    };
+    (store $indexes:expr, $reduce:expr) => {
+        $crate::Store::reduced($indexes, $reduce)
     };
 }
 
@@ -125,11 +136,24 @@ stores! {
             read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: false, checkable: Checkable::Synced,
             why: "What others have counted of cores is read.",
         }
+        /// The change requests that are open, and those that were finished lately.
+        changes: CommitmentChange {
+            indexes: indexes::CHANGE_INDEXES; reduce: forget_if_finished, watch: "the watch of changes of commitments",
+            presence: Presence::Required, read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: false,
+            checkable: Checkable::Complete, why: "Changes of commitments are completed or undone.",
+        }
         pipelines: Pipeline {
             indexes: &[], watch: "the watch of pipelines", presence: Presence::Installed, read_by: ReadBy::Scheduler,
             delays_take_over: false, has_unique_names: false, checkable: Checkable::Always,
             why: "Pipelines that replace those compiled in are read.",
         }
+    }
+}
+
+/// There may be thousands of finished changes, and only an open one can still be undone.
+fn forget_if_finished(change: &mut CommitmentChange) {
+    if !facts::is_open(change) {
+        change.forget_former_state();
     }
 }
 

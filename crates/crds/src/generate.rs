@@ -58,8 +58,9 @@ pub fn optional() -> Vec<CustomResourceDefinition> {
     crds
 }
 
-/// The same CRDs as the reference shipped them, and that of CommitmentChange, which is new: no additional rule, the plain pattern of quantities,
-/// plain lists of conditions. The rules of the Hypervisor stay, they are not ours. For tests of upgrades.
+/// The same CRDs as the reference shipped them, and that of CommitmentChange, which is new: no additional rule, the plain
+/// pattern of quantities, plain lists of conditions. The rules of the Hypervisor stay, they are not ours. For tests of
+/// upgrades.
 pub fn without_rules() -> Vec<CustomResourceDefinition> {
     let mut crds = vec![
         CommittedResource::crd(),

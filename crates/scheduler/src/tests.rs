@@ -5,6 +5,7 @@
 mod answers;
 mod bookings;
 mod capacity;
+mod changes;
 mod claim_limits;
 mod columns;
 mod coverage;

@@ -316,29 +316,6 @@ fn values_that_contradict_each_other() {
 }
 
 #[test]
-fn changes_of_commitments_have_defaults_that_work_and_some_can_be_switched_off() {
-    let api = |values: Value| accepted(&json!({ "committedResourceAPI": values })).committed_resource_api;
-    let usual = api(json!({}));
-    let seconds = [usual.watch_timeout, usual.change_retention, usual.change_queue_wait, usual.change_quiet_period]
-        .map(|time| time.as_secs());
-    assert_eq!(seconds, [10, 86_400, 10, 120]);
-    assert_eq!(usual.retry_after_rejection.as_secs(), 900);
-    assert_eq!((usual.change_queue_length, usual.max_request_bytes), (50, 8 << 20));
-    let off = api(json!({ "changeRetention": "0", "changeQuietPeriod": "0s", "retryAfterRejection": "0s" }));
-    assert!(off.change_retention.is_zero() && off.change_quiet_period.is_zero() && off.retry_after_rejection.is_zero());
-    for key in ["watchTimeout", "watchPollInterval", "changeQueueWait"] {
-        for (time, text) in [("0s", "is not possible here"), ("-1s", "is negative")] {
-            let reported = refused(&json!({ "committedResourceAPI": { key: time } }));
-            assert!(reported[0].starts_with(&format!("committedResourceAPI.{key}: ")), "{reported:?}");
-            assert!(reported[0].contains(text), "{reported:?}");
-        }
-    }
-    for key in ["changeQueueLength", "maxRequestBytes"] {
-        assert!(refused(&json!({ "committedResourceAPI": { key: 0 } }))[0].contains("is out of range"), "{key}");
-    }
-}
-
-#[test]
 fn a_value_that_is_wrong_is_not_compared_with_others() {
     let values = json!({"committedResourceController": {"requeueIntervalRetry": "2h", "maxRequeueInterval": "4"}});
     assert_eq!(refused(&values).len(), 1);

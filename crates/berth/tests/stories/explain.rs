@@ -23,11 +23,12 @@ async fn reader(world: &mut World, name: &str, kinds: &[&str]) -> Desk {
     Desk::of(&kubeconfig)
 }
 
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "committedresources.cortex.cloud",
     "reservations.cortex.cloud",
     "knowledges.cortex.cloud",
     "flavorgroupcapacities.cortex.cloud",
+    "commitmentchanges.cortex.cloud",
     "pipelines.cortex.cloud",
     "hypervisors.kvm.cloud.sap",
     "configmaps",

@@ -251,12 +251,20 @@ fn wrong_credentials_are_refused(control_plane: &ControlPlane, folder: &Path) {
 fn missing_kinds_are_named(admin: &str) {
     let ended = operator(&[admin]);
     assert_eq!(ended.status, 1, "{ended:#?}");
-    for kind in ["committedresources", "reservations", "hypervisors", "knowledges", "flavorgroupcapacities"] {
+    let kinds = [
+        "committedresources",
+        "reservations",
+        "hypervisors",
+        "knowledges",
+        "flavorgroupcapacities",
+        "commitmentchanges",
+    ];
+    for kind in kinds {
         let lines =
             ended.reported.iter().filter(|line| line.contains(kind) && line.contains("install its CRD")).count();
         assert_eq!(lines, 1, "{kind}: {ended:#?}");
     }
-    assert_eq!(ended.reported.len(), 5, "{ended:#?}");
+    assert_eq!(ended.reported.len(), kinds.len(), "{ended:#?}");
 }
 
 async fn missing_rights_are_named(control_plane: &ControlPlane) {
@@ -271,6 +279,7 @@ async fn missing_rights_are_named(control_plane: &ControlPlane) {
         "reservations/status.cortex.cloud",
         "knowledges.cortex.cloud",
         "flavorgroupcapacities.cortex.cloud",
+        "commitmentchanges.cortex.cloud",
         "events.events.k8s.io in namespace default; grant it with a Role",
     ] {
         assert!(ended.reported.iter().any(|line| line.contains(right)), "{right}: {ended:#?}");

@@ -59,7 +59,15 @@ fn answer(path: &str) -> Value {
     if path.contains("selfsubjectaccessreviews") {
         return json!({ "metadata": {}, "spec": {}, "status": { "allowed": true } });
     }
-    let kinds = ["committedresources", "reservations", "knowledges", "flavorgroupcapacities", "hypervisors", "events"];
+    let kinds = [
+        "committedresources",
+        "reservations",
+        "knowledges",
+        "flavorgroupcapacities",
+        "commitmentchanges",
+        "hypervisors",
+        "events",
+    ];
     let names = kinds.into_iter().flat_map(|kind| [kind.to_owned(), format!("{kind}/status")]);
     let resource =
         |name| json!({ "name": name, "singularName": "", "namespaced": false, "kind": "", "verbs": ["list"] });

@@ -108,6 +108,19 @@ fn kinds_without_remote_are_at_home_whatever_their_zone() {
 }
 
 #[test]
+fn changes_of_commitments_are_at_home_whatever_is_configured() {
+    const CHANGE: &str = "cortex.cloud/v1alpha1/CommitmentChange";
+    let remotes = || vec![remote("r1", Some("az-a"), &[SLOT, CHANGE])];
+    for home in [None, Some([SLOT].map(kind).into())] {
+        let routes = Routes::new(&ApiServers { home, remotes: remotes() });
+        assert_eq!(
+            (target(&routes, CHANGE, "az-a"), clusters(&routes, CHANGE)),
+            ("home".to_owned(), "home".to_owned())
+        );
+    }
+}
+
+#[test]
 fn zones_are_compared_as_they_stand() {
     assert_eq!(target(&routes(), SLOT, "AZ-B"), "home");
     assert_eq!(target(&routes(), SLOT, "az-b "), "home");

@@ -30,7 +30,7 @@ impl<K: Kind> Sending<K> {
     /// The write returned this object. Returns the state in the store, or why it is invalid.
     pub fn wrote(mut self, object: DecodeGuard<K>) -> Result<Arc<K>, Arc<str>> {
         self.outcome_known = true;
-        let report = report(object);
+        let report = report(self.asking.store.reduce(object));
         let answer = report.content.clone().map_err(|invalid| invalid.error.clone());
         let ticket = &self.asking.ticket;
         self.asking.change(|entries, _| entries.wrote(ticket, report));
@@ -69,7 +69,7 @@ impl<K: Kind> Asking<K> {
     }
 
     pub fn found(self, object: Option<DecodeGuard<K>>) {
-        let answer = object.map(report);
+        let answer = object.map(|object| report(self.store.reduce(object)));
         self.change(|entries, name| entries.settle(name, &self.ticket, answer));
     }
 

@@ -45,6 +45,23 @@ fn an_index_follows_changes_and_deletions() {
 }
 
 #[test]
+fn a_store_keeps_of_an_object_what_its_reduction_leaves() {
+    let store: Store<Thing> = Store::reduced(&[BY_HOST], |thing| thing.spec.host = None);
+    store.join(&home());
+    store.init(&home());
+    store.listed(&home(), DecodeGuard::Valid(on("listed", 1, "h1")));
+    store.init_done(&home());
+    applied(&store, &home(), on("applied", 2, "h1"));
+    let key = |name: &str| ObjectKey::new(home(), name);
+    let answer = store.sending(&key("written")).wrote(DecodeGuard::Valid(on("written", 3, "h1"))).unwrap();
+    store.asking(&key("read")).found(Some(DecodeGuard::Valid(on("read", 4, "h1"))));
+    assert!(answer.spec.host.is_none() && store.select(&BY_HOST, "h1").is_empty());
+    assert_eq!(names(&store.all()), ["home/applied", "home/listed", "home/read", "home/written"]);
+    store.replace(&home(), vec![DecodeGuard::Valid(on("replaced", 1, "h1"))]);
+    assert_eq!((names(&store.all()), store.select(&BY_HOST, "h1").len()), (vec!["home/replaced".to_owned()], 0));
+}
+
+#[test]
 fn listeners_hear_changes_in_order_and_may_read() {
     let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
     let heard = Arc::new(Mutex::new(Vec::new()));

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use berth_crds::conditions::{Status, condition};
+use berth_crds::testing::{at_version, commitment_change};
 use berth_telemetry::config::{self, ApiServers};
+use k8s_openapi::jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::*;
-use crate::testing::{Reply, Request, failing, metrics, scripted, sync};
+use crate::ObjectKey;
+use crate::testing::{Reply, Request, applied, failing, metrics, scripted, sync};
 
 fn home() -> ClusterName {
     ClusterName::home()
@@ -50,8 +54,15 @@ impl Served {
     }
 }
 
-const ALL: [&str; 6] =
-    ["committedresources", "flavorgroupcapacities", "hypervisors", "knowledges", "pipelines", "reservations"];
+const ALL: [&str; 7] = [
+    "commitmentchanges",
+    "committedresources",
+    "flavorgroupcapacities",
+    "hypervisors",
+    "knowledges",
+    "pipelines",
+    "reservations",
+];
 
 async fn watched() -> (Stores, Served) {
     let (stores, served) = (Stores::default(), Served::default());
@@ -117,12 +128,26 @@ async fn a_cluster_is_read_as_a_whole_or_not_at_all() {
     assert_eq!(error.kind, "FlavorGroupCapacity");
     assert!(stores.hypervisors.require_synced(&home()).is_err(), "the set has no store of the cluster");
     stores.leave_out(&home(), &routes, "no");
-    assert_eq!(stores.unsynced(&home()).len(), 5);
+    assert_eq!(stores.unsynced(&home()).len(), 6);
 
     let stores = Stores::default();
     stores.read_once(&cluster, &routes, ReadBy::Scheduler).await.unwrap().fill();
     assert!(stores.hypervisors.require_synced(&home()).is_ok() && stores.reservations.require_synced(&home()).is_ok());
     assert!(stores.commitments.clusters().is_empty(), "only controllers read them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_kind_of_changes_has_to_be_installed_where_controllers_need_it() {
+    let served = Served::default();
+    let cluster = scripted(move |request| match plural(request).as_str() {
+        "commitmentchanges" => Reply::error(404, "NotFound", "no such kind"),
+        _ => served.answer(request),
+    });
+    let (stores, routes) = (Stores::default(), Routes::home_only());
+    let error = stores.read_once(&cluster, &routes, ReadBy::Controllers).await.map(drop).unwrap_err();
+    assert_eq!((error.kind.as_str(), error.not_served), ("CommitmentChange", true));
+    stores.read_once(&cluster, &routes, ReadBy::Scheduler).await.unwrap().fill();
+    assert_eq!(stores.changes.clusters(), []);
 }
 
 /// The routes of a home cluster that serves only these kinds.
@@ -149,6 +174,27 @@ async fn the_watches_begin_in_the_order_of_the_set_and_a_required_kind_has_to_be
         "cortex.cloud/v1alpha1/Reservation",
         "kvm.cloud.sap/v1/Hypervisor",
     ];
-    assert_eq!(names(&required).unwrap(), ["flavor groups", "hosts", "reservations", "commitments"]);
+    assert_eq!(
+        names(&required).unwrap(),
+        ["flavor groups", "hosts", "reservations", "commitments", "changes of commitments"]
+    );
     assert!(names(&required[..3]).unwrap_err().contains("Hypervisor"));
+}
+
+#[test]
+fn a_finished_change_is_kept_without_the_former_state_of_its_commitments() {
+    let stores = Stores::default();
+    sync(&stores, &home());
+    let mut change = at_version(1, commitment_change("one", &["uuid-1", "uuid-2"]));
+    applied(&stores.changes, &home(), change.clone());
+    let key = ObjectKey::new(home(), "change-one");
+    assert_eq!(*stores.changes.get(&key).unwrap(), change, "an open change is needed as a whole");
+    let finished = condition("Finished", Status::True, "Accepted", "", None, Timestamp::UNIX_EPOCH);
+    change.status.get_or_insert_default().conditions = vec![finished];
+    change.metadata.resource_version = Some("2".to_owned());
+    applied(&stores.changes, &home(), change);
+    let kept = stores.changes.get(&key).unwrap();
+    assert!(kept.spec.items.iter().all(|item| item.before.is_none() && item.slots.is_empty() && item.after.is_some()));
+    assert_eq!(kept.spec.items.len(), 2);
+    assert!(stores.changes.select(&indexes::CHANGE_BY_COMMITMENT, "uuid-1").is_empty());
 }

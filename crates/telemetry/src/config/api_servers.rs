@@ -30,8 +30,8 @@ const OTHERS: [&str; 10] = [
     "v1/ConfigMap",
     "v1/Secret",
 ];
-/// Kinds that older configurations cannot know; they live in the home cluster unless a remote lists them.
-const NEW: [&str; 1] = ["cortex.cloud/v1alpha1/CommitmentChange"];
+/// Kinds that always live in the home cluster, listed or not: older configurations cannot know them.
+const AT_HOME: [&str; 1] = ["cortex.cloud/v1alpha1/CommitmentChange"];
 
 /// A kind: group, version and name, written `<group>/<version>/<Kind>`, in the core group `<version>/<Kind>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +63,11 @@ impl Kind {
         self.is_in(&ROUTED)
     }
 
+    /// Whether objects of this kind live in the home cluster, whatever is configured.
+    fn is_at_home(&self) -> bool {
+        self.is_in(&AT_HOME)
+    }
+
     fn is_in(&self, kinds: &[&str]) -> bool {
         kinds.contains(&self.to_string().as_str())
     }
@@ -91,6 +96,11 @@ pub struct Remote {
 }
 
 impl Remote {
+    /// Whether it serves a kind.
+    pub fn serves(&self, kind: &Kind) -> bool {
+        self.kinds.contains(kind) && !kind.is_at_home()
+    }
+
     /// The availability zone whose objects it serves. An empty one is none.
     pub fn zone(&self) -> Option<&str> {
         self.labels.get(ZONE_LABEL).map(String::as_str).filter(|zone| !zone.is_empty())
@@ -109,10 +119,9 @@ pub struct ApiServers {
 impl ApiServers {
     /// Whether the home cluster serves a kind.
     pub fn home_serves(&self, kind: &Kind) -> bool {
-        let remote = self.remotes.iter().any(|remote| remote.kinds.contains(kind));
         match &self.home {
-            Some(kinds) => kinds.contains(kind) || (!remote && kind.is_in(&NEW)),
-            None => !remote,
+            Some(kinds) => kinds.contains(kind) || kind.is_at_home(),
+            None => !self.remotes.iter().any(|remote| remote.serves(kind)),
         }
     }
 
@@ -186,6 +195,9 @@ fn check_remote(s: &mut Section<'_>, remote: &Remote) {
             format!("has no {ZONE_LABEL}, but objects of {kind} are routed by it; name the zone of this cluster");
         s.error("labels", text);
     }
+    for kind in remote.kinds.iter().filter(|kind| kind.is_at_home()) {
+        s.unknown("gvks", format!("{kind} always belongs to the home cluster; remove it"));
+    }
     for label in remote.labels.keys().filter(|label| *label != ZONE_LABEL) {
         s.unknown(&format!("labels.{label}"), format!("is not used for routing; only {ZONE_LABEL} is"));
     }
@@ -207,4 +219,25 @@ fn kinds(s: &mut Section<'_>, absent: &str, meaning: &'static str) -> Option<BTr
         kinds.insert(kind);
     }
     Some(kinds)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Kind;
+    use crate::config::decode;
+
+    #[test]
+    fn changes_of_commitments_are_not_served_by_remotes() {
+        let change = "cortex.cloud/v1alpha1/CommitmentChange";
+        let remote = json!({ "host": "https://a.example.org", "gvks": ["v1/Secret", change] });
+        let values = json!({ "apiservers": { "home": { "gvks": ["v1/ConfigMap"] }, "remotes": [remote] } });
+        let loaded = decode(values.as_object().unwrap(), false).unwrap();
+        let reported: Vec<String> = loaded.findings.0.iter().map(ToString::to_string).collect();
+        let text = "apiservers.remotes[0].gvks: cortex.cloud/v1alpha1/CommitmentChange always belongs to the home cluster; remove it";
+        assert_eq!(reported, [text]);
+        let (servers, change) = (loaded.configuration.api_servers, Kind::parse(change).unwrap());
+        assert!(servers.home_serves(&change) && !servers.remotes[0].serves(&change));
+    }
 }

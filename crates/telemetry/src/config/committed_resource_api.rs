@@ -50,3 +50,48 @@ impl CommittedResourceApi {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{CommittedResourceApi, Duration};
+    use crate::config::decode;
+
+    fn read(api: &Value) -> Result<CommittedResourceApi, String> {
+        let values = json!({ "committedResourceAPI": api });
+        let loaded = decode(values.as_object().unwrap(), false).map_err(|error| error.to_string())?;
+        Ok(loaded.configuration.committed_resource_api)
+    }
+
+    #[test]
+    fn changes_of_commitments_have_defaults_that_work() {
+        let usual = read(&json!({})).unwrap();
+        let seconds = [usual.watch_timeout, usual.change_retention, usual.change_queue_wait, usual.change_quiet_period]
+            .map(|time| time.as_secs());
+        assert_eq!(seconds, [10, 86_400, 10, 120]);
+        assert_eq!(usual.retry_after_rejection.as_secs(), 900);
+        assert_eq!((usual.change_queue_length, usual.max_request_bytes), (50, 8 << 20));
+    }
+
+    #[test]
+    fn some_times_can_be_switched_off_and_others_have_to_be_positive() {
+        let off = read(&json!({ "changeRetention": "0", "changeQuietPeriod": "0s", "retryAfterRejection": "0s" }));
+        let off = off.unwrap();
+        assert!(
+            [off.change_retention, off.change_quiet_period, off.retry_after_rejection].iter().all(Duration::is_zero)
+        );
+        for key in ["watchTimeout", "watchPollInterval", "changeQueueWait"] {
+            for (time, text) in [("0s", "is not possible here"), ("-1s", "is negative")] {
+                let refused = read(&json!({ key: time })).unwrap_err();
+                assert!(
+                    refused.contains(&format!("committedResourceAPI.{key}: ")) && refused.contains(text),
+                    "{refused}"
+                );
+            }
+        }
+        for key in ["changeQueueLength", "maxRequestBytes"] {
+            assert!(read(&json!({ key: 0 })).unwrap_err().contains("is out of range"), "{key}");
+        }
+    }
+}
