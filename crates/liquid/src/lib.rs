@@ -1,3 +1,5 @@
 //! The LIQUID API, through which Limes sells commitments, and the controller that applies its changes all or nothing.
 
 pub mod changes;
+pub mod server;
+pub mod service;

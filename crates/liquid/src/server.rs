@@ -1,0 +1,5 @@
+//! The server of the LIQUID API.
+
+mod handler;
+
+pub use handler::{ChangeCall, ChangeHandler};
