@@ -123,7 +123,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         planned: &[PlannedCommitment<'_>],
     ) -> Result<Vec<(CommitmentUuid, String)>, ChangeVerdict> {
         let counted: Vec<_> = planned.iter().filter_map(|one| Some((one, one.claim()?))).collect();
-        let claims: Vec<_> = counted.iter().map(|(one, claim)| (one.proposed.key.clone(), claim.clone())).collect();
+        let claims: Vec<_> = counted.iter().map(|(one, claim)| (one.proposed.key.clone(), CoresClaim::clone(claim))).collect();
         let wanted: BTreeMap<_, _> =
             change.iter().map(|one| (one.key.clone(), one.after.as_ref().map(facts::spec_of))).collect();
         let results = self.context().cores.check_change(&claims, &wanted, self.context().clock.trusted_now());
@@ -194,7 +194,7 @@ fn group_of(change: &[ProposedCommitment]) -> ChangeGroup {
         wanted: proposed.after.as_ref().map(facts::spec_of),
         former: None,
     };
-    ChangeGroup { name: DRY_RUN.to_owned(), is_undone: false, members: change.iter().map(member).collect() }
+    ChangeGroup { name: DRY_RUN.to_owned(), members: change.iter().map(member).collect() }
 }
 
 /// A rejection that does not depend on capacity.

@@ -16,7 +16,6 @@ use jiff::Timestamp;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangeGroup {
     pub(crate) name: String,
-    pub(crate) is_undone: bool,
     pub(crate) members: Vec<ChangeMember>,
 }
 
@@ -58,7 +57,7 @@ impl ChangeGroup {
             former: is_undone.then(|| former_slots(change, place)),
         };
         let members = change.spec.items.iter().enumerate().map(member).collect();
-        Some(Self { name: change.metadata.name.clone().unwrap_or_default(), is_undone, members })
+        Some(Self { name: change.metadata.name.clone().unwrap_or_default(), members })
     }
 
     /// What becomes of the slots of this cluster, which `slots` lists by commitment.

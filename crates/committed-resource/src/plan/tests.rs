@@ -9,7 +9,7 @@ use berth_core::testing::{self, amber, at, gib, spec};
 use berth_core::{ClusterName, Cores, Resources};
 use berth_crds::CommitmentState;
 use berth_crds::conditions::commitment::Reason;
-use berth_scheduler::{FilterName, HostVerdict, Placed, Request, Shortage};
+use berth_scheduler::{DryRunPlacement, FilterName, HostVerdict, Placed, Request, Shortage};
 use parking_lot::Mutex;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written};
 use berth_crds::commitment_change::ChangeItem;
 use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, labels};
-use futures::{StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 
 use super::error::Error;
 use super::read::{ChangedCommitment, superseded};
@@ -25,7 +25,7 @@ pub(super) struct Apply<'a> {
 impl Apply<'_> {
     /// The order among them does not matter. All are carried out, and then the first error counts.
     pub(super) async fn write(&self, places: &[usize]) -> Result<(), Error> {
-        let steps = self.items(places).map(|(item, one)| self.write_one(item, one));
+        let steps: Vec<_> = self.items(places).map(|(item, one)| self.write_one(item, one).boxed()).collect();
         let results: Vec<_> = stream::iter(steps).buffered(CONCURRENT_WRITES).collect().await;
         results.into_iter().collect()
     }

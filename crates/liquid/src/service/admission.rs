@@ -25,8 +25,7 @@ use super::{Asked, ChangeService, texts};
 /// A request that can be decided.
 #[derive(Debug)]
 pub(super) struct Admitted {
-    /// The cluster of the commitments and that of their slots.
-    pub(super) cluster: ClusterName,
+    /// The cluster of their slots.
     pub(super) slot_cluster: ClusterName,
     /// Without deletions of commitments that do not exist.
     pub(super) items: Vec<AdmittedItem>,
@@ -76,7 +75,7 @@ impl ChangeService {
         })?;
         let allow_rejection = asked.takes_reasons();
         let items = items.into_iter().filter_map(|item| self.item(&item, &cluster, now, allow_rejection));
-        let admitted = Admitted { items: items.collect(), cluster, slot_cluster, now };
+        let admitted = Admitted { items: items.collect(), slot_cluster, now };
         match admitted.items.iter().find_map(|item| Some((item, self.obstacle(item)?))) {
             Some((item, why)) => Err(Obstacle::Waits(texts::waits(&item.uuid, &why))),
             None => Ok(admitted),

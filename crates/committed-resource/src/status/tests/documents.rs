@@ -118,6 +118,7 @@ fn the_slot_limit_is_final_for_who_may_be_rejected() {
         plan,
         hosts: vec![],
         shortage: None,
+        used: Vec::new(),
         is_delayed: false,
         paced: None,
         assumed: vec![],
