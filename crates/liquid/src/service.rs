@@ -182,7 +182,7 @@ impl ChangeService {
             let text = texts::version_mismatch(asked.request.info_version, version);
             return Answer::refused(StatusCode::CONFLICT, text);
         }
-        if asked.request.dry_run { self.try_only(asked).await } else { self.change(asked).await }
+        if asked.request.dry_run { self.try_only(asked).await } else { self.apply(asked).await }
     }
 
     /// The zone, if a host is in it: callers may send any text, and a label must not grow with them.

@@ -35,13 +35,13 @@ pub(super) struct Deadline {
 }
 
 impl ChangeService {
-    pub(super) async fn change(&self, asked: &Asked) -> Answer {
+    pub(super) async fn apply(&self, asked: &Asked) -> Answer {
         if let Err(obstacle @ (Obstacle::Check(_) | Obstacle::NotReady)) = self.check(asked) {
             return self.answer_obstacle(asked, obstacle);
         }
         let turn = match self.wait_for_turn(asked).await {
             Ok(turn) => turn,
-            Err(Full) => return self.no_verdict(asked, texts::QUEUE_FULL.to_owned()),
+            Err(Full) => return self.no_verdict(asked, texts::ZONE_BUSY.to_owned()),
         };
         let deadline = self.deadline();
         for _ in 0..ATTEMPTS {

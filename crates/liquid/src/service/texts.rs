@@ -11,7 +11,7 @@ const SHORT_ID: usize = 8;
 
 pub(super) const NOT_READY: &str = "caches not ready, please retry later";
 pub(super) const TOO_LARGE: &str = "request is too large to be applied in one step";
-pub(super) const QUEUE_FULL: &str = "too many changes of this availability zone are waiting, please retry later";
+pub(super) const ZONE_BUSY: &str = "other changes of this availability zone are under way, please retry later";
 pub(super) const OVERTAKEN: &str =
     "a commitment of this request was changed by another client at the same time, please retry later";
 pub(super) const DELETED: &str = "the change was stopped by an operator, please retry later";

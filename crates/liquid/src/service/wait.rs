@@ -114,8 +114,7 @@ fn ended(change: &CommitmentChange) -> Ended {
 }
 
 /// Messages of changes that were stopped from outside.
-const STOPS: [&str; 3] =
-    ["the caller has gone away", "the process that executed the change has ended", "the change was deleted"];
+const STOPS: [&str; 3] = [texts::ABANDONED, texts::INTERRUPTED, texts::DELETED];
 
 #[cfg(test)]
 mod tests {
