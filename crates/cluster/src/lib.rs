@@ -84,7 +84,7 @@ pub use routing::{RouteError, Routes};
 pub use single::{Single, SingleKind, State};
 pub use store::{Change, CompleteStore, Completeness, CompletenessProof, Entry, Index, InvalidEntry, Partial, Store};
 pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, StoreSet, Stores, Visitor};
-pub use view_feed::{feed_hosts, feed_reservations};
+pub use view_feed::{feed_changes, feed_hosts, feed_reservations};
 pub use watch::{feed, feed_optional};
 pub use write::{Call, Guard, Operation, WriteError, Writer, Written};
 

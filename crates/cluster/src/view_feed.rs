@@ -1,10 +1,12 @@
 //! Feeds the capacity view from the stores of hosts and reservations. It selects one of several hosts with the same
 //! name, and determines the blocks of an invalid Reservation.
 
+use std::sync::Arc;
+
 use berth_core::host::Host;
 use berth_core::reservation::{Reservation, ReservationKind};
 use berth_core::{Bytes, Cores, HostName, Resources, SlotKey};
-use berth_crds::{self as crds, Hypervisor, facts, labels};
+use berth_crds::{self as crds, CommitmentChange, Hypervisor, facts, labels};
 use serde_json::Value;
 
 use crate::{ObjectKey, Routes, Store};
@@ -45,6 +47,16 @@ pub fn feed_reservations(
             None => unreadable(&store, &change.key),
         };
         reservation_changed(&SlotKey::from(&change.key), reservation);
+    });
+}
+
+/// Tells `ended` of every change of commitments for which nothing is left to do, from now on, by its name.
+pub fn feed_changes(changes: &Store<CommitmentChange>, ended: impl Fn(&str) + Send + Sync + 'static) {
+    changes.on_state(move |change| {
+        let is_open = |object: &Option<Arc<CommitmentChange>>| object.as_ref().is_some_and(|one| facts::is_open(one));
+        if is_open(&change.old) && !is_open(&change.new) {
+            ended(&change.key.name);
+        }
     });
 }
 

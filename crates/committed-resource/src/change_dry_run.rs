@@ -194,7 +194,7 @@ fn group_of(change: &[ProposedCommitment]) -> ChangeGroup {
         wanted: proposed.after.as_ref().map(facts::spec_of),
         former: None,
     };
-    ChangeGroup { name: DRY_RUN.to_owned(), members: change.iter().map(member).collect() }
+    ChangeGroup { name: DRY_RUN.to_owned(), is_applied: true, members: change.iter().map(member).collect() }
 }
 
 /// A rejection that does not depend on capacity.

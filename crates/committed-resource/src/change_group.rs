@@ -9,13 +9,16 @@ use berth_core::planner::{FormerSlot, GroupMember, SlotExchange, Target, exchang
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, CommitmentUuid, SlotKey};
 use berth_crds::commitment_change::{ChangeItem, ChangePhase};
-use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, facts};
+use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, Reservation, facts};
+use berth_scheduler::Scheduler;
 use jiff::Timestamp;
 
 /// The commitments of a change that is under way, real or as a dry run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangeGroup {
     pub(crate) name: String,
+    /// It is being applied, and will be accepted or undone soon.
+    pub(crate) is_applied: bool,
     pub(crate) members: Vec<ChangeMember>,
 }
 
@@ -33,6 +36,8 @@ pub(crate) struct ChangeMember {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OpenChangeFacts {
     pub name: String,
+    /// It is being applied, and will be accepted or undone soon.
+    pub is_applied: bool,
     /// Slots that others release and that this commitment gets as they are.
     pub offered: Vec<Slot>,
     /// Slots whose capacity others release, and that nobody gets as they are.
@@ -57,7 +62,8 @@ impl ChangeGroup {
             former: is_undone.then(|| former_slots(change, place)),
         };
         let members = change.spec.items.iter().enumerate().map(member).collect();
-        Some(Self { name: change.metadata.name.clone().unwrap_or_default(), members })
+        let name = change.metadata.name.clone().unwrap_or_default();
+        Some(Self { name, is_applied: phase == ChangePhase::Applying, members })
     }
 
     /// What becomes of the slots of this cluster, which `slots` lists by commitment.
@@ -86,6 +92,7 @@ impl ChangeGroup {
         let own = self.members.iter().find(|member| member.uuid == *uuid);
         OpenChangeFacts {
             name: self.name.clone(),
+            is_applied: self.is_applied,
             offered: offered.remove(uuid).unwrap_or_default(),
             left: left.into_iter().map(|name| SlotKey::new(cluster.clone(), name)).collect(),
             former: own.and_then(|member| member.former.clone()).unwrap_or_default(),
@@ -109,6 +116,26 @@ pub(crate) fn accepted_before(
     let undone = open.into_iter().find(|entry| entry.object.phase().is_undoing())?;
     let before = undone.object.item(&object.spec.commitment_uuid)?.before.as_ref()?;
     (before.spec == object.spec).then(|| before.accepted_spec.clone())
+}
+
+/// Holds the capacity of slots that open changes have deleted, for a process that takes over: before any reconciliation.
+pub fn hold_released_capacity<S: Scheduler>(
+    changes: &Store<CommitmentChange>,
+    reservations: &Store<Reservation>,
+    scheduler: &S,
+) {
+    for entry in changes.all().iter().filter(|entry| is_undecided(&entry.object)) {
+        let all = (0..entry.object.spec.items.len()).flat_map(|place| former_slots(&entry.object, place));
+        let is_gone = |slot: &FormerSlot| reservations.holders(&slot.name.as_str().into()).is_empty();
+        let gone: Vec<_> = all.filter(is_gone).filter_map(|slot| Some((slot.host?, slot.size))).collect();
+        scheduler.hold_for_change(&entry.key.name, &gone);
+    }
+}
+
+/// What such a change has released is needed again when it is undone.
+fn is_undecided(change: &CommitmentChange) -> bool {
+    let has_begun = matches!(change.phase(), ChangePhase::Applying | ChangePhase::RollingBack | ChangePhase::Failed);
+    has_begun && facts::is_open(change)
 }
 
 pub(crate) fn former_slots(change: &CommitmentChange, place: usize) -> Vec<FormerSlot> {

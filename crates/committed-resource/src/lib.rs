@@ -25,7 +25,7 @@ mod watches;
 
 pub use block_reason::{BlockReason, UnreadableHost};
 pub use change_dry_run::{ChangeVerdict, ProposedCommitment};
-pub use change_group::OpenChangeFacts;
+pub use change_group::{OpenChangeFacts, hold_released_capacity};
 pub use cores::CoresBook;
 pub use dry_run::CommitmentDryRun;
 pub use error::Error;

@@ -84,9 +84,14 @@ pub fn report(
     let end = after.spec.end.filter(|_| !matches!(decided.plan.verdict, Verdict::Deleting));
     let pause = decided.paced.and_then(|paced| paced.requeue_after);
     CommitmentReport {
-        ready,
+        ready: ready.filter(|ready| !is_passing(ready, after)),
         requeue_after: requeue_after.into_iter().chain(pause).chain(end.and_then(|end| time_until_end(end, now))).min(),
     }
+}
+
+/// Whether the condition would be replaced at once: what a change writes is decided within seconds, and its caller waits.
+fn is_passing(ready: &CommitmentReady, after: &CommitmentFacts) -> bool {
+    ready.message == Message::WaitingForPlacement && after.change.as_ref().is_some_and(|change| change.is_applied)
 }
 
 fn has_detail(ready: &CommitmentReady) -> bool {

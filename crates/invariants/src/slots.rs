@@ -72,9 +72,12 @@ pub(crate) fn wrong_zone(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> 
     (zone != wanted).then(|| Violation::new(Invariant::SlotInWrongZone, key, text()))
 }
 
-/// A slot is called after the commitment that it was made for. One that was given to another commitment by hand, or whose
-/// commitment was restored from a backup, keeps its name.
+/// A slot is called after the commitment that it was made for. One that was given to another commitment by hand or by a change,
+/// or whose commitment was restored from a backup, keeps its name.
 fn misnamed(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Option<Violation> {
+    if slot.annotations().contains_key(labels::INHERITED_FROM) {
+        return None;
+    }
     let made_for = slot.annotations().get(labels::COMMITMENT_UID)?;
     let mut objects = snapshot.commitments_of(commitment_of(slot));
     let (commitment, _) = objects.find(|(_, object)| object.metadata.uid.as_ref() == Some(made_for))?;

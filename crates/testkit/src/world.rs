@@ -6,7 +6,7 @@ use berth_cluster::testing::{applied_raw, deleted, opened, sync, take_smallest};
 use berth_cluster::{
     ClusterMetrics, Clusters, DecodeGuard, DisruptionLimit, DisruptionLimitParts, Events, Key, Kind, Manager,
     ObjectKey, Options, Pauses, Properties, Queue, Reconciler, Requests, Routes, Store, StoreSet as _, Stores, Visitor,
-    Writer, feed_hosts, feed_reservations,
+    Writer, feed_changes, feed_hosts, feed_reservations,
 };
 use berth_core::{ClusterName, SlotKey};
 use berth_scheduler::{BuiltIn, Scheduler, Settings};
@@ -113,6 +113,8 @@ impl World {
         feed_reservations(&self.stores.reservations, move |key, reservation| {
             view.reservation_changed(key, reservation);
         });
+        let view = self.scheduler.clone();
+        feed_changes(&self.stores.changes, move |change| view.end_change(change));
     }
 
     /// Ends the entries of the scheduler whose write was read again in the meantime, as a background task of the binary

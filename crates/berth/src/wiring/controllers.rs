@@ -11,6 +11,7 @@ use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{
     self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
 };
+use berth_liquid::changes::ChangeController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
 use berth_reservation::{self as reservation, ReservationController};
@@ -20,8 +21,10 @@ use berth_scheduler_api::pipelines::{self, PipelineController};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config::{Configuration, Controller};
 use berth_telemetry::ids::FreshIds;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
 
-use super::{Memory, OperatorMetrics, Queues, oversubscription};
+use super::{Memory, OperatorMetrics, Queues, changes, oversubscription};
 
 /// The dependencies of the controllers besides the memory.
 pub struct Environment<'a> {
@@ -46,6 +49,9 @@ pub struct Controllers {
     /// Only if it is configured.
     oversubscription: Option<Arc<OversubscriptionController>>,
     in_flight: Arc<InFlightController>,
+    changes: Arc<ChangeController>,
+    /// What open changes have released is held before anything else is decided.
+    hold_released_capacity: Shared<BoxFuture<'static, ()>>,
     pipelines: Arc<PipelineController>,
 }
 
@@ -64,6 +70,8 @@ impl Controllers {
                 disruption_limit.clone(),
             ),
             in_flight: oversubscription::in_flight(memory, environment),
+            changes: Arc::new(changes::controller(memory, environment)),
+            hold_released_capacity: changes::hold_released_capacity(memory).boxed().shared(),
             slots,
             orphans: Arc::new(orphaned(memory, environment, disruption_limit)),
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
@@ -85,6 +93,8 @@ impl Controllers {
             manager.add(self.commitments.clone(), commitments.clone(), options());
             manager.add(self.slots.clone(), slots.clone(), options());
             manager.add(self.orphans.clone(), Requests::closed(), options());
+            manager.add(self.changes.clone(), Requests::closed(), options());
+            manager.before_first(self.hold_released_capacity.clone());
             if let Some(oversubscription) = &self.oversubscription {
                 manager.add(oversubscription.clone(), Requests::closed(), options());
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
-use berth_cluster::{ObjectKey, Requests, Routes, Store, Stores, feed_hosts, feed_reservations};
+use berth_cluster::{ObjectKey, Requests, Routes, Store, Stores, feed_changes, feed_hosts, feed_reservations};
 use berth_crds::CommittedResource;
 use berth_scheduler::{BuiltIn, EnqueueSlots, Scheduler};
 
@@ -32,6 +32,8 @@ pub(super) fn feed_view(stores: &Stores, scheduler: &Arc<BuiltIn>, routes: &Rout
     feed_hosts(&stores.hypervisors, routes, move |name, host| view.host_changed(name, host));
     let view = scheduler.clone();
     feed_reservations(&stores.reservations, move |key, reservation| view.reservation_changed(key, reservation));
+    let view = scheduler.clone();
+    feed_changes(&stores.changes, move |change| view.end_change(change));
 }
 
 /// Shows the scheduler the commitments that there are, from now on: their slots get hosts once they have been planned.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use berth_cluster::{FlavorGroupsCache, Kind, Routes, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
+use berth_liquid::changes::ChangesUnderWay;
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::clock::ClockSkew;
@@ -36,6 +37,8 @@ pub struct Memory {
     pub queues: Queues,
     pub pipelines: PipelineLoader,
     pub flavor_groups: FlavorGroupsCache,
+    /// The changes of commitments that this process executes.
+    pub changes_under_way: ChangesUnderWay,
     /// The times in the answers of the home cluster.
     pub skew: ClockSkew,
     started_at: Instant,
@@ -49,8 +52,16 @@ impl Memory {
         let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
         let flavor_groups = FlavorGroupsCache::new(stores.knowledges.clone());
-        let (skew, started_at) = (ClockSkew::default(), Instant::now());
-        let memory = Self { stores, scheduler, queues, pipelines, flavor_groups, skew, started_at };
+        let memory = Self {
+            scheduler,
+            queues,
+            pipelines,
+            flavor_groups,
+            changes_under_way: ChangesUnderWay::default(),
+            skew: ClockSkew::default(),
+            started_at: Instant::now(),
+            stores,
+        };
         feed_view(&memory.stores, &memory.scheduler, routes);
         memory
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
+use berth_liquid::changes::ChangeMetrics;
 use berth_reservation::ReservationMetrics;
 use berth_reservation::in_flight::InFlightMetrics;
 use berth_reservation::oversubscription::OversubscriptionMetrics;
@@ -77,6 +78,7 @@ pub struct OperatorMetrics {
     pub cluster: ClusterMetrics,
     pub http: HttpMetrics,
     pub commitments: CommitmentMetrics,
+    pub changes: ChangeMetrics,
     pub reservations: ReservationMetrics,
     pub oversubscription: OversubscriptionMetrics,
     pub in_flight: InFlightMetrics,
@@ -108,6 +110,7 @@ impl OperatorMetrics {
             cluster: ClusterMetrics::register(metrics)?,
             http: HttpMetrics::register(metrics)?,
             commitments: CommitmentMetrics::register(metrics, stores.commitments.clone())?,
+            changes: ChangeMetrics::register(metrics, stores.changes.clone())?,
             reservations: ReservationMetrics::register(metrics, &stores.reservations)?,
             oversubscription: OversubscriptionMetrics::register(metrics)?,
             in_flight: InFlightMetrics::register(metrics)?,

@@ -3,6 +3,7 @@
 use berth_cluster::{AccessReviews, DisruptionLimit, Election, Reconciler as _, Right, StoreSet as _, Stores};
 use berth_committed_resource::CommittedResourceController;
 use berth_committed_resource::orphans::OrphanController;
+use berth_liquid::changes::ChangeController;
 use berth_reservation::ReservationController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
@@ -61,6 +62,7 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
     let mut rights = CommittedResourceController::<Chosen>::rights(&());
     rights.extend(ReservationController::<Chosen>::rights(&()));
     rights.extend(OrphanController::rights(&()));
+    rights.extend(ChangeController::rights(&()));
     rights.extend(DisruptionLimit::rights());
     if configuration.reservation_controller.enable_oversubscription_check {
         rights.extend(OversubscriptionController::rights(&oversubscription::settings(configuration)));

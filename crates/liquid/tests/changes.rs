@@ -1,0 +1,274 @@
+//! Changes of commitments with the controllers of commitments and slots, on a host that is full.
+
+mod support;
+
+use berth_crds::commitment_change::ChangePhase;
+use berth_crds::{CommittedResource, names};
+use berth_testkit::{Server, seeds};
+use support::*;
+
+const OLD: &str = "uuid-old";
+const NEW: &str = "uuid-new";
+const REST: &str = "uuid-rest";
+const WAITING: &str = "uuid-waiting";
+
+/// A host for so many slots, and a commitment that has all of them.
+async fn full(slots: u64) -> (Server, Process) {
+    let clock = clock();
+    let server = server(&clock, slots);
+    server.create(&seeds::rejectable(OLD, slots)).unwrap();
+    let process = Process::start(&server, &clock);
+    process.settle_for_good().await;
+    assert_eq!(placed(&server, OLD).len() as u64, slots);
+    (server, process)
+}
+
+/// Another commitment that has waited for capacity since before the change.
+async fn let_another_wait(server: &Server, process: &Process, gib: u64) {
+    let mut waiting = seeds::waiting_commitment(WAITING, 1);
+    waiting.spec.flavor_group_name = OTHER_GROUP.to_owned();
+    waiting.spec.amount = format!("{gib}Gi").as_str().into();
+    server.create(&waiting).unwrap();
+    process.settle().await;
+    assert_eq!((reason(server, WAITING).as_str(), placed(server, WAITING).len()), ("Reserving", 0));
+}
+
+fn spec_of(server: &Server, uuid: &str) -> berth_crds::CommittedResourceSpec {
+    server.get::<CommittedResource>(&names::commitment(uuid)).unwrap().spec
+}
+
+/// A commitment as it was before a change: its spec, acceptance, slots and hosts.
+fn picture(server: &Server, uuid: &str) -> impl PartialEq + std::fmt::Debug + use<> {
+    let object: CommittedResource = server.get(&names::commitment(uuid)).unwrap();
+    let accepted = object.status.and_then(|status| status.accepted_spec);
+    let slots: Vec<_> = slots_of(server, uuid)
+        .into_iter()
+        .map(|slot| (slot.metadata.name, slot.spec.target_host, slot.spec.resources))
+        .collect();
+    (object.spec, object.metadata.annotations.unwrap_or_default(), accepted, slots)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sold_commitment_is_accepted_with_its_slots() {
+    let clock = clock();
+    let server = server(&clock, 4);
+    let process = Process::start(&server, &clock);
+    let _caller = process.begin(&[(NEW, Some(spec(NEW, 4)))], true);
+    server.take_log();
+    process.settle().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    assert_eq!((reason(&server, NEW).as_str(), placed(&server, NEW).len()), ("Accepted", 4));
+    let writes = server.take_log();
+    assert!(writes.len() < 14, "with the creation of the change at most 14: {writes:#?}");
+    process.settle_for_good().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commitment_that_does_not_fit_leaves_nothing() {
+    let (server, process) = full(2).await;
+    let before = picture(&server, OLD);
+    let _caller = process.begin(&[(NEW, Some(spec(NEW, 1)))], true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::RolledBack);
+    let message = change(&server).status.unwrap().message.unwrap();
+    assert_eq!(
+        message,
+        "1 commitment(s) failed to apply:\n- commitment uuid-new: insufficient capacity: 0/1 reservation slots could be placed: 1 host; capacity 1"
+    );
+    assert!(!exists(&server, NEW) && slots_of(&server, NEW).is_empty());
+    assert_eq!(picture(&server, OLD), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_split_keeps_the_slots_of_its_vms() {
+    let (server, process) = full(4).await;
+    start_vms(&server, OLD, &process.clock);
+    process.settle().await;
+    let before: Vec<_> = slots_of(&server, OLD).into_iter().map(|slot| slot.metadata.name.unwrap()).collect();
+    server.take_log();
+    let parts = [(NEW, Some(spec(NEW, 3))), (REST, Some(spec(REST, 1))), (OLD, Some(superseded(OLD)))];
+    let _caller = process.begin(&parts, false);
+    process.settle().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    let writes = server.take_log();
+    assert_eq!(writes.iter().filter(|write| write.contains("reservations/")).count(), 4, "one per slot: {writes:#?}");
+    process.settle_for_good().await;
+    let mut after = placed(&server, NEW);
+    after.extend(placed(&server, REST));
+    after.sort();
+    assert_eq!(after, before);
+    assert!(slots_of(&server, OLD).is_empty());
+    assert_eq!((reason(&server, NEW).as_str(), reason(&server, REST).as_str()), ("Accepted", "Accepted"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversion_on_a_full_host_takes_over_the_capacity() {
+    let (server, process) = full(4).await;
+    watch_over_booking(&server, 4);
+    let items = [(NEW, Some(in_other_group(spec(NEW, 4)))), (OLD, Some(superseded(OLD)))];
+    let _caller = process.begin(&items, true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    assert_eq!((placed(&server, NEW).len(), slots_of(&server, OLD).len()), (4, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversion_goes_before_a_commitment_that_waits() {
+    let (server, process) = full(4).await;
+    let_another_wait(&server, &process, 480).await;
+    watch_over_booking(&server, 4);
+    let items = [(NEW, Some(in_other_group(spec(NEW, 3)))), (OLD, Some(superseded(OLD)))];
+    let _caller = process.begin(&items, true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    assert_eq!(placed(&server, NEW).len(), 3);
+    assert_eq!(placed(&server, WAITING).len(), 1, "it gets what is left when the change has ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_conversion_gives_everything_back_while_another_commitment_waits() {
+    let (server, process) = full(4).await;
+    let_another_wait(&server, &process, 480).await;
+    let before = picture(&server, OLD);
+    watch_over_booking(&server, 4);
+    let items = [(NEW, Some(in_other_group(spec(NEW, 5)))), (OLD, Some(superseded(OLD)))];
+    let _caller = process.begin(&items, true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::RolledBack);
+    assert_eq!(picture(&server, OLD), before);
+    assert!(!exists(&server, NEW));
+    assert_eq!(placed(&server, WAITING).len(), 0);
+}
+
+/// Half of the slot is needed for the new commitment; the other half waits for the end of the change.
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_a_slot_is_there_when_the_change_is_undone() {
+    let (server, process) = full(1).await;
+    let_another_wait(&server, &process, 240).await;
+    let before = picture(&server, OLD);
+    let half = |uuid| berth_crds::CommittedResourceSpec { amount: "240Gi".into(), ..in_other_group(spec(uuid, 1)) };
+    let items = [(NEW, Some(half(NEW))), (REST, Some(in_other_group(spec(REST, 1)))), (OLD, Some(superseded(OLD)))];
+    let _caller = process.begin(&items, true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::RolledBack);
+    assert_eq!(picture(&server, OLD), before);
+    assert_eq!(placed(&server, WAITING).len(), 0);
+}
+
+/// One of two conversions fits and the other does not, so that slots were handed over before the change is undone.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_is_undone_after_its_slots_were_handed_over_gives_them_back() {
+    let (server, process) = full(4).await;
+    let_another_wait(&server, &process, 480).await;
+    let before = picture(&server, OLD);
+    let items = [
+        (NEW, Some(in_other_group(spec(NEW, 2)))),
+        (REST, Some(spec(REST, 3))),
+        (OLD, Some(superseded(OLD))),
+    ];
+    let _caller = process.begin(&items, true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::RolledBack);
+    assert_eq!(picture(&server, OLD), before);
+    assert!(!exists(&server, NEW) && !exists(&server, REST));
+    assert_eq!(placed(&server, WAITING).len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_merge_takes_the_slots_of_all_parts() {
+    let clock = clock();
+    let server = server(&clock, 4);
+    for (uuid, slots) in [(OLD, 3), (REST, 1)] {
+        server.create(&seeds::rejectable(uuid, slots)).unwrap();
+    }
+    let process = Process::start(&server, &clock);
+    process.settle_for_good().await;
+    let items = [(NEW, Some(spec(NEW, 4))), (OLD, Some(superseded(OLD))), (REST, Some(superseded(REST)))];
+    let _caller = process.begin(&items, false);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    assert_eq!(placed(&server, NEW).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_changes_the_project_of_the_one_commitment() {
+    let (server, process) = full(4).await;
+    watch_over_booking(&server, 4);
+    let transferred = berth_crds::CommittedResourceSpec { project_id: "another".to_owned(), ..spec_of(&server, OLD) };
+    let _caller = process.begin(&[(OLD, Some(transferred))], true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    let slots = slots_of(&server, OLD);
+    let projects = slots.iter().filter_map(|slot| slot.spec.committed_resource_reservation.as_ref()?.project_id.clone());
+    assert_eq!(projects.collect::<Vec<_>>(), ["another"; 4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_comes_after_the_acceptance() {
+    let (server, process) = full(2).await;
+    let _caller = process.begin(&[(OLD, None), (NEW, Some(spec(NEW, 2)))], true);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    assert!(!exists(&server, OLD));
+    assert_eq!(placed(&server, NEW).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_commitment_that_nobody_needs_is_gone() {
+    let (server, process) = full(2).await;
+    let _caller = process.begin(&[(OLD, None)], false);
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::Accepted);
+    assert!(!exists(&server, OLD) && slots_of(&server, OLD).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_whose_caller_has_gone_is_undone() {
+    let (server, process) = full(2).await;
+    let before = picture(&server, OLD);
+    drop(process.begin(&[(OLD, Some(superseded(OLD))), (NEW, Some(spec(NEW, 2)))], false));
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::RolledBack);
+    assert_eq!(picture(&server, OLD), before);
+}
+
+/// Whatever the process has written when it ends, and in whatever order the next one reconciles, all or nothing is left.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_after_any_write_leaves_all_or_nothing() {
+    let (mut accepted, mut undone) = (0, 0);
+    for (writes, seed) in (0..30).flat_map(|writes| (0..4).map(move |seed| (writes, seed))) {
+        match end_after(writes, seed).await {
+            ChangePhase::Accepted => accepted += 1,
+            _ => undone += 1,
+        }
+    }
+    assert!(accepted > 5 && undone > 10, "{accepted} accepted, {undone} undone");
+}
+
+async fn end_after(writes: usize, seed: u64) -> ChangePhase {
+    let (server, process) = full(4).await;
+    let_another_wait(&server, &process, 240).await;
+    watch_over_booking(&server, 5);
+    let before = picture(&server, OLD);
+    let half = berth_crds::CommittedResourceSpec { amount: "720Gi".into(), ..in_other_group(spec(NEW, 1)) };
+    let items = [(NEW, Some(half)), (REST, Some(spec(REST, 2))), (OLD, Some(superseded(OLD)))];
+    let caller = process.begin(&items, true);
+    server.stop_after(writes);
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), process.settle()).await;
+    drop((caller, process));
+    server.answer_again();
+    let next = Process::start_in_order(&server, &clock(), seed);
+    next.enqueue_all();
+    next.settle_for_good().await;
+    let phase = change(&server).phase();
+    if phase == ChangePhase::Accepted {
+        assert_finished(&server, ChangePhase::Accepted);
+        assert_eq!((placed(&server, NEW).len(), placed(&server, REST).len()), (2, 2), "{writes} writes, seed {seed}");
+    } else {
+        assert_finished(&server, ChangePhase::RolledBack);
+        assert_eq!(picture(&server, OLD), before, "{writes} writes, seed {seed}");
+        assert!(!exists(&server, NEW) && !exists(&server, REST));
+        assert_eq!(placed(&server, WAITING).len(), 0, "{writes} writes, seed {seed}");
+    }
+    phase
+}

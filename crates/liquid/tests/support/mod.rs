@@ -1,0 +1,372 @@
+//! The controllers of changes, commitments and slots in a small world: one process that reconciles the enqueued keys, one
+//! after the other.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_cluster::{Events, FlavorGroupsCache, ObjectKey, Reconciler, Requests, Routes};
+use berth_committed_resource::{
+    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Limits, hold_released_capacity,
+};
+use berth_core::ClusterName;
+use berth_crds::commitment_change::{ChangeItem, ChangePhase, CommitmentBefore, SlotBefore};
+use berth_crds::hypervisor::Instance;
+use berth_crds::reservation::Allocation;
+use berth_crds::{
+    CommitmentChange, CommitmentChangeSpec, CommittedResource, CommittedResourceSpec, Hypervisor, MicroTime,
+    Reservation, conditions, facts, labels, names, testing,
+};
+use berth_liquid::changes::{ChangeController, ChangeMetrics, ChangesUnderWay, Context, Settings, UnderWay};
+use berth_reservation::{ReservationController, ReservationMetrics};
+use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::ids::FreshIds;
+use berth_telemetry::metrics::Metrics;
+use berth_testkit::{Server, World, next, seeds};
+use kube::Resource as _;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// A second flavor group, with the same flavor.
+pub const OTHER_GROUP: &str = "mem_v5";
+
+/// How long a change may take.
+pub const WATCH_TIMEOUT: Duration = Duration::from_secs(10);
+
+const PAUSE: Duration = Duration::from_millis(200);
+
+pub fn clock() -> Arc<dyn Clock> {
+    Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()))
+}
+
+/// A server with both flavor groups, in which half slots exist as well, and one host with capacity for so many slots.
+pub fn server(clock: &Arc<dyn Clock>, slots: u64) -> Server {
+    let server = Server::new(clock.clone());
+    let mut groups = seeds::flavor_groups_with_half(clock.now());
+    let features = groups.status.as_ref().unwrap().raw.clone().unwrap()["features"][0].clone();
+    let other: Value =
+        serde_json::from_str(&features.to_string().replace(testing::GROUP, OTHER_GROUP)).expect("a flavor group");
+    groups.status.as_mut().unwrap().raw = Some(json!({ "features": [features, other] }));
+    server.create(&groups).unwrap();
+    server.create(&seeds::host("node1", slots)).unwrap();
+    server
+}
+
+/// One process with the three controllers.
+pub struct Process {
+    pub world: World,
+    pub clock: Arc<dyn Clock>,
+    pub under_way: ChangesUnderWay,
+    commitments: Arc<CommittedResourceController<BuiltIn>>,
+    slots: Arc<ReservationController<BuiltIn>>,
+    changes: Arc<ChangeController>,
+    requests: Requests<ObjectKey>,
+    /// Draws which controller runs next; without it changes come first, then commitments, then slots.
+    order: Option<Mutex<fastrand::Rng>>,
+}
+
+/// One of the controllers.
+#[derive(Clone, Copy)]
+enum Turn {
+    Changes,
+    Commitments,
+    Slots,
+}
+
+impl Process {
+    pub fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
+        let world = World::new(server);
+        let (under_way, requests) = (ChangesUnderWay::default(), berth_cluster::testing::opened());
+        let commitments = Arc::new(commitments(&world, clock));
+        let slots = Arc::new(slots(&world, clock));
+        let changes = Arc::new(changes(&world, clock, &under_way));
+        world.declare(&commitments, &world.commitments).unwrap();
+        world.declare(&slots, &world.slots).unwrap();
+        world.declare(&changes, &requests).unwrap();
+        world.list().unwrap();
+        hold_released_capacity(&world.stores.changes, &world.stores.reservations, &*world.scheduler);
+        Self { world, clock: clock.clone(), under_way, commitments, slots, changes, requests, order: None }
+    }
+
+    /// The same, which reconciles in an order that is drawn from a seed.
+    pub fn start_in_order(server: &Server, clock: &Arc<dyn Clock>, seed: u64) -> Self {
+        Self { order: Some(Mutex::new(fastrand::Rng::with_seed(seed))), ..Self::start(server, clock) }
+    }
+
+    fn turns(&self) -> [Turn; 3] {
+        let mut turns = [Turn::Changes, Turn::Commitments, Turn::Slots];
+        if let Some(order) = &self.order {
+            order.lock().shuffle(&mut turns);
+        }
+        turns
+    }
+
+    /// Whether there was something to reconcile, and whether it failed.
+    async fn reconcile_one(&self, turn: Turn) -> Option<bool> {
+        let (requests, key) = match turn {
+            Turn::Changes => (&self.requests, next(&self.requests)?),
+            Turn::Commitments => (&self.world.commitments, next(&self.world.commitments)?),
+            Turn::Slots => (&self.world.slots, next(&self.world.slots)?),
+        };
+        let has_failed = match turn {
+            Turn::Changes => self.changes.reconcile(key.clone()).await.is_err(),
+            Turn::Commitments => self.commitments.reconcile(key.clone()).await.is_err(),
+            Turn::Slots => self.slots.reconcile(key.clone()).await.is_err(),
+        };
+        if has_failed {
+            requests.add([key]);
+        }
+        Some(has_failed)
+    }
+
+    /// Reconciles until no key is enqueued.
+    pub async fn settle(&self) {
+        for _ in 0..2000 {
+            self.world.deliver().unwrap();
+            self.world.end_settled_doubts();
+            let mut outcome = None;
+            for turn in self.turns() {
+                if outcome.is_none() {
+                    outcome = self.reconcile_one(turn).await;
+                }
+            }
+            match outcome {
+                None => return,
+                Some(true) => tokio::time::sleep(PAUSE).await,
+                Some(false) => {}
+            }
+        }
+        panic!("the world does not come to rest");
+    }
+
+    /// The same, and then reconciles everything again, which writes nothing.
+    pub async fn settle_for_good(&self) {
+        self.settle().await;
+        self.world.server.take_log();
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        self.enqueue_all();
+        self.settle().await;
+        assert_eq!(self.world.server.take_log(), [""; 0], "reconciling again writes nothing");
+        assert_eq!(self.world.scheduler.assumed(), 0, "nothing is held without a change");
+    }
+
+    pub fn enqueue_all(&self) {
+        self.requests.add(self.world.stores.changes.keys());
+        self.world.commitments.add(self.world.stores.commitments.keys());
+        self.world.slots.add(self.world.stores.reservations.keys());
+    }
+
+    /// Records a change as the API does: each commitment with its spec after it, or `None` if it is deleted.
+    pub fn begin(&self, items: &[(&str, Option<CommittedResourceSpec>)], requires_confirmation: bool) -> UnderWay {
+        let name = names::commitment_change("a");
+        let caller = self.under_way.begin(&name);
+        let deadline = self.clock.now().saturating_add(WATCH_TIMEOUT).unwrap();
+        let spec = CommitmentChangeSpec {
+            request_id: "committed-resource-r1".to_owned(),
+            availability_zone: testing::ZONE.to_owned(),
+            requires_confirmation,
+            deadline: MicroTime(deadline),
+            item_count: i64::try_from(items.len()).unwrap(),
+            items: items.iter().map(|(uuid, after)| self.item(uuid, after.clone())).collect(),
+            slots_gzip: None,
+        };
+        let mut change = CommitmentChange::new(&name, spec);
+        change.metadata.finalizers = Some(vec![labels::FINISH_CHANGE.to_owned()]);
+        self.world.server.create(&change).unwrap();
+        caller
+    }
+
+    fn item(&self, uuid: &str, after: Option<CommittedResourceSpec>) -> ChangeItem {
+        let object: Option<CommittedResource> = self.world.server.get(&names::commitment(uuid)).ok();
+        let before = object.map(|object| CommitmentBefore {
+            annotations: object.metadata.annotations.clone().unwrap_or_default(),
+            accepted_spec: object.status.as_ref().and_then(|status| status.accepted_spec.clone()),
+            generation: object.metadata.generation.unwrap(),
+            uid: object.metadata.uid.clone().unwrap(),
+            spec: object.spec,
+        });
+        let slots = slots_of(&self.world.server, uuid).into_iter().map(|slot| SlotBefore {
+            name: slot.metadata.name.unwrap(),
+            target_host: slot.spec.target_host,
+            resources: slot.spec.resources,
+        });
+        ChangeItem { commitment_uuid: uuid.to_owned(), before, slots: slots.collect(), after }
+    }
+}
+
+pub fn change(server: &Server) -> CommitmentChange {
+    server.get(&names::commitment_change("a")).unwrap()
+}
+
+pub fn assert_finished(server: &Server, phase: ChangePhase) {
+    let change = change(server);
+    assert_eq!(change.phase(), phase, "{:?}", change.status);
+    assert!(!facts::is_open(&change), "{:?}", change.status);
+    assert_eq!(change.metadata.finalizers.unwrap_or_default(), [""; 0]);
+}
+
+pub fn slots_of(server: &Server, uuid: &str) -> Vec<Reservation> {
+    let all: Vec<Reservation> = server.all().unwrap();
+    let of = |slot: &Reservation| {
+        let data = slot.spec.committed_resource_reservation.as_ref();
+        data.is_some_and(|data| data.commitment_uuid.as_deref() == Some(uuid))
+    };
+    all.into_iter().filter(of).collect()
+}
+
+/// The names of its slots with a host.
+pub fn placed(server: &Server, uuid: &str) -> Vec<String> {
+    let placed = slots_of(server, uuid).into_iter().filter(|slot| slot.spec.target_host.is_some());
+    placed.map(|slot| slot.metadata.name.unwrap()).collect()
+}
+
+pub fn reason(server: &Server, uuid: &str) -> String {
+    let object: CommittedResource = server.get(&names::commitment(uuid)).unwrap();
+    let status = object.status.unwrap_or_default();
+    conditions::ready(&status.conditions).map(|ready| ready.reason.clone()).unwrap_or_default()
+}
+
+pub fn exists(server: &Server, uuid: &str) -> bool {
+    server.get::<CommittedResource>(&names::commitment(uuid)).is_ok()
+}
+
+/// A confirmed commitment of so many slots.
+pub fn spec(uuid: &str, slots: u64) -> CommittedResourceSpec {
+    seeds::rejectable(uuid, slots).spec
+}
+
+pub fn superseded(uuid: &str) -> CommittedResourceSpec {
+    CommittedResourceSpec {
+        state: berth_crds::CommitmentState::Superseded,
+        amount: "0".into(),
+        ..spec(uuid, 0)
+    }
+}
+
+pub fn in_other_group(spec: CommittedResourceSpec) -> CommittedResourceSpec {
+    CommittedResourceSpec { flavor_group_name: OTHER_GROUP.to_owned(), ..spec }
+}
+
+/// Lets a VM of the whole size run in each slot of a commitment.
+pub fn start_vms(server: &Server, uuid: &str, clock: &Arc<dyn Clock>) {
+    let mut host: Hypervisor = server.get("node1").unwrap();
+    let status = host.status.as_mut().unwrap();
+    let slots = slots_of(server, uuid);
+    for slot in &slots {
+        let name = slot.metadata.name.clone().unwrap();
+        let vm = format!("vm-{name}");
+        status.instances.push(Instance { id: vm.clone(), name: vm.clone(), active: true });
+        let allocation = Allocation { creation_timestamp: berth_crds::Time(clock.now()), resources: slot.spec.resources.clone() };
+        let allocations = BTreeMap::from([(vm, allocation)]);
+        let patch = json!({ "spec": { "committedResourceReservation": { "allocations": allocations } } });
+        server.edit::<Reservation>(&name, &patch).unwrap();
+    }
+    status.allocation = testing::size(&seeds::slots(slots.len() as u64), &(30 * slots.len()).to_string());
+    server.edit_status::<Hypervisor>("node1", &json!({ "status": status })).unwrap();
+}
+
+/// Checks after every write that the host has no more slots than it has room for.
+pub fn watch_over_booking(server: &Server, most: u64) {
+    server.on_write(move |snapshot, _| {
+        let path = Reservation::url_path(&(), None);
+        let placed = snapshot.all(&path).filter(|slot| slot["spec"]["targetHost"].is_string()).count();
+        assert!(placed as u64 <= most, "{placed} slots on a host for {most}");
+    });
+}
+
+fn metrics() -> Metrics {
+    Metrics::new(&[].into()).unwrap()
+}
+
+fn events(world: &World) -> Events {
+    let counted = berth_cluster::ClusterMetrics::register(&metrics()).unwrap().events;
+    Events::new(&world.clusters, None, counted, CancellationToken::new()).0
+}
+
+fn changes(world: &World, clock: &Arc<dyn Clock>, under_way: &ChangesUnderWay) -> ChangeController {
+    let stores = &world.stores;
+    ChangeController::new(Context {
+        changes: world.writer(&stores.changes),
+        commitments: world.writer(&stores.commitments),
+        reservations: stores.reservations.clone(),
+        routes: Routes::home_only(),
+        pauses: world.pauses(),
+        under_way: under_way.clone(),
+        clock: clock.clone(),
+        events: events(world),
+        metrics: ChangeMetrics::register(&metrics(), stores.changes.clone()).unwrap(),
+        settings: Settings { retention: Duration::from_secs(86_400) },
+    })
+}
+
+fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceController<BuiltIn> {
+    let stores = &world.stores;
+    CommittedResourceController::new(berth_committed_resource::Context {
+        commitments: world.writer(&stores.commitments),
+        reservations: world.writer(&stores.reservations),
+        hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
+        routes: Routes::home_only(),
+        ids: FreshIds::counted(),
+        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        pauses: world.pauses(),
+        disruption_limit: world.disruption_limit(clock).unwrap(),
+        scheduler: world.scheduler.clone(),
+        domain_names: Arc::new(NoDomainNames),
+        clock: clock.clone(),
+        events: events(world),
+        metrics: CommitmentMetrics::register(&metrics(), stores.commitments.clone()).unwrap(),
+        settings: berth_committed_resource::Settings {
+            limits: Limits::default(),
+            delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
+            pipelines: PipelineChoice::default(),
+            slot_creation_delay: Duration::ZERO,
+        },
+        cores: Arc::new(CoresBook::new(
+            stores.commitments.clone(),
+            stores.capacities.clone(),
+            stores.changes.clone(),
+            Routes::home_only(),
+            world.pauses(),
+            world.commitments.clone(),
+        )),
+        changes: stores.changes.clone(),
+    })
+}
+
+fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn> {
+    let stores = &world.stores;
+    ReservationController::new(berth_reservation::Context {
+        reservations: world.writer(&stores.reservations),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
+        routes: Routes::home_only(),
+        ids: FreshIds::counted(),
+        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        pauses: world.pauses(),
+        disruption_limit: world.disruption_limit(clock).unwrap(),
+        scheduler: world.scheduler.clone(),
+        domain_names: Arc::new(NoDomainNames),
+        clock: clock.clone(),
+        events: events(world),
+        metrics: ReservationMetrics::register(&metrics(), &stores.reservations).unwrap(),
+        settings: berth_reservation::Settings {
+            delays: berth_reservation::Delays {
+                active: Duration::from_secs(300),
+                retry: Duration::from_secs(60),
+                grace: Duration::from_secs(900),
+                allocation: Duration::from_secs(900),
+            },
+            pipelines: PipelineChoice::default(),
+        },
+        requests: world.slots.clone(),
+    })
+}
+
+pub fn home(name: &str) -> ObjectKey {
+    ObjectKey::new(ClusterName::home(), name)
+}
