@@ -16,5 +16,5 @@ pub struct ChangeCall {
 
 /// Changes commitments. Dropping the future means that the caller has gone away.
 pub trait ChangeHandler: Send + Sync + 'static {
-    fn change<'a>(&'a self, request: ChangeCall) -> BoxFuture<'a, Response>;
+    fn change(&self, request: ChangeCall) -> BoxFuture<'_, Response>;
 }

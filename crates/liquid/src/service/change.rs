@@ -39,19 +39,15 @@ impl ChangeService {
         if let Err(obstacle @ (Obstacle::Check(_) | Obstacle::NotReady)) = self.check(asked) {
             return self.answer_obstacle(asked, obstacle);
         }
-        let turn = match self.wait_for_turn(asked).await {
-            Ok(turn) => turn,
-            Err(Full) => return self.no_verdict(asked, texts::ZONE_BUSY.to_owned()),
+        let Ok(_turn) = self.wait_for_turn(asked).await else {
+            return self.no_verdict(asked, texts::ZONE_BUSY.to_owned());
         };
         let deadline = self.deadline();
         for _ in 0..ATTEMPTS {
-            match self.attempt(asked, deadline).await {
-                Some(answer) => {
-                    drop(turn);
-                    return answer;
-                }
-                None => info!(greq = asked.global_id(), "change of commitments is tried again after a conflict"),
+            if let Some(answer) = self.attempt(asked, deadline).await {
+                return answer;
             }
+            info!(greq = asked.global_id(), "a commitment was changed by another client during its change");
         }
         self.no_verdict(asked, texts::OVERTAKEN.to_owned())
     }

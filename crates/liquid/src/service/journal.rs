@@ -43,8 +43,11 @@ impl ChangeService {
 
     /// The bits of the id that are not the same in all ids.
     fn fresh_name(&self) -> String {
-        let [a, b, c, d, .., e, f, g, h, i, j] = self.context.ids.fresh().into_bytes();
-        names::commitment_change(&names::random_text([a, b, c, d, e, f, g, h, i, j]))
+        let (id, mut bits) = (self.context.ids.fresh().into_bytes(), [0; 10]);
+        let (head, tail) = bits.split_at_mut(4);
+        head.copy_from_slice(&id[..4]);
+        tail.copy_from_slice(&id[10..]);
+        names::commitment_change(&names::random_text(bits))
     }
 
     fn journal_item(&self, item: &AdmittedItem, admitted: &Admitted) -> ChangeItem {

@@ -15,14 +15,14 @@ const ZONES: usize = 1000;
 /// The queues of one process.
 #[derive(Clone, Debug)]
 pub(super) struct ZoneQueues {
-    lanes: Arc<Mutex<BTreeMap<Zone, Arc<Lane>>>>,
+    zones: Arc<Mutex<BTreeMap<Zone, Arc<ZoneQueue>>>>,
     length: usize,
     wait: Duration,
 }
 
 /// The queue of one zone.
 #[derive(Debug)]
-struct Lane {
+struct ZoneQueue {
     turn: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
@@ -44,18 +44,18 @@ pub(super) struct Full;
 struct Place {
     queues: ZoneQueues,
     zone: Zone,
-    lane: Arc<Lane>,
+    queue: Arc<ZoneQueue>,
 }
 
 impl ZoneQueues {
     pub(super) fn new(length: usize, wait: Duration) -> Self {
-        Self { lanes: Arc::default(), length: length.min(Semaphore::MAX_PERMITS), wait }
+        Self { zones: Arc::default(), length: length.min(Semaphore::MAX_PERMITS), wait }
     }
 
     pub(super) async fn enter(&self, zone: &Zone) -> Result<Turn, Full> {
         let until = Instant::now() + self.wait;
         let place = self.place(zone).ok_or(Full)?;
-        let permit = match place.lane.turn.clone().try_acquire_owned() {
+        let permit = match place.queue.turn.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => place.wait(self.wait).await?,
         };
@@ -63,35 +63,35 @@ impl ZoneQueues {
     }
 
     fn place(&self, zone: &Zone) -> Option<Place> {
-        let mut lanes = self.lanes.lock();
-        let lane = match lanes.get(zone) {
-            Some(lane) => lane.clone(),
-            None if lanes.len() >= ZONES => return None,
+        let mut zones = self.zones.lock();
+        let queue = match zones.get(zone) {
+            Some(queue) => queue.clone(),
+            None if zones.len() >= ZONES => return None,
             None => {
                 let waiting = Arc::new(Semaphore::new(self.length));
-                let lane = Arc::new(Lane { turn: Arc::new(Semaphore::new(1)), waiting });
-                lanes.insert(zone.clone(), lane.clone());
-                lane
+                let queue = Arc::new(ZoneQueue { turn: Arc::new(Semaphore::new(1)), waiting });
+                zones.insert(zone.clone(), queue.clone());
+                queue
             }
         };
-        Some(Place { queues: self.clone(), zone: zone.clone(), lane })
+        Some(Place { queues: self.clone(), zone: zone.clone(), queue })
     }
 }
 
 impl Place {
     /// Waits for the turn: the semaphore serves in the order of arrival, and an abandoned wait leaves its place.
     async fn wait(&self, most: Duration) -> Result<OwnedSemaphorePermit, Full> {
-        let _waiting = self.lane.waiting.try_acquire().map_err(|_| Full)?;
-        timeout(most, self.lane.turn.clone().acquire_owned()).await.ok().and_then(Result::ok).ok_or(Full)
+        let _waiting = self.queue.waiting.try_acquire().map_err(|_| Full)?;
+        timeout(most, self.queue.turn.clone().acquire_owned()).await.ok().and_then(Result::ok).ok_or(Full)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut lanes = self.queues.lanes.lock();
+        let mut zones = self.queues.zones.lock();
         // This one and the one in the map.
-        if Arc::strong_count(&self.lane) <= 2 {
-            lanes.remove(&self.zone);
+        if Arc::strong_count(&self.queue) <= 2 {
+            zones.remove(&self.zone);
         }
     }
 }

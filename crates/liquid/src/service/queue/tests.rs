@@ -16,7 +16,7 @@ fn queues(length: usize) -> ZoneQueues {
 }
 
 fn is_empty(queues: &ZoneQueues) -> bool {
-    queues.lanes.lock().is_empty()
+    queues.zones.lock().is_empty()
 }
 
 #[tokio::test(start_paused = true)]

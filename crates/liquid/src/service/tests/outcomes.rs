@@ -122,7 +122,7 @@ async fn a_timeout_is_a_reason_for_a_caller_that_waits_for_confirmation_and_an_e
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_nobody_executes_is_given_up_after_its_deadline() {
+async fn a_change_that_is_not_executed_is_given_up_after_its_deadline() {
     let setting = setting();
     let started = Instant::now();
     let asked = setting.begin(&sale());
