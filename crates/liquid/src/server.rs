@@ -2,4 +2,4 @@
 
 mod handler;
 
-pub use handler::{ChangeCall, ChangeHandler};
+pub use handler::{ChangeCall, ChangeHandler, ChangeVerdict};

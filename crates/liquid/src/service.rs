@@ -39,7 +39,7 @@ use self::answer::Answer;
 use self::decode::Decoder;
 use self::queue::ZoneQueues;
 use crate::changes::ChangesUnderWay;
-use crate::server::{ChangeCall, ChangeHandler};
+use crate::server::{ChangeCall, ChangeHandler, ChangeVerdict};
 
 pub use dry_run::{DryRun, DryRunVerdict, ProposedSpec};
 pub use metrics::ChangeApiMetrics;
@@ -140,11 +140,11 @@ impl Asked {
 }
 
 impl ChangeHandler for ChangeService {
-    fn change(&self, request: ChangeCall) -> BoxFuture<'_, Response> {
+    fn change<'a>(&'a self, request: ChangeCall) -> BoxFuture<'a, Response> {
         async move {
             match self.forward(&request).await {
                 Some(response) => response,
-                None => self.execute(request).await.into_response(),
+                None => self.execute(request).await,
             }
         }
         .boxed()
@@ -158,19 +158,23 @@ impl ChangeService {
     }
 
     /// Executes a request on the leader.
-    async fn execute(&self, call: ChangeCall) -> Answer {
+    async fn execute(&self, call: ChangeCall) -> Response {
         let request = match self.decoder.decode(&call.body).await {
             Ok(request) => request,
             Err(refusal) => {
-                self.context.metrics.answered("", false, 0, &refusal);
-                return refusal;
+                self.context.metrics.count_commitments(refusal.result(), "", false, 0);
+                return refusal.into_response();
             }
         };
         let asked = Asked { requires_confirmation: request.requires_confirmation(), request, id: call.request_id };
         let answer = self.answer(&asked).await;
         let zone = self.zone_label(asked.request.zone.as_str());
-        self.context.metrics.answered(zone, asked.request.dry_run, asked.request.len(), &answer);
-        answer
+        let (is_dry_run, count) = (asked.request.dry_run, u64::try_from(asked.request.len()).unwrap_or(u64::MAX));
+        self.context.metrics.count_commitments(answer.result(), zone, is_dry_run, count);
+        let verdict = ChangeVerdict { is_dry_run, is_rejected: matches!(answer, Answer::Rejected { .. }) };
+        let mut response = answer.into_response();
+        response.extensions_mut().insert(verdict);
+        response
     }
 
     async fn answer(&self, asked: &Asked) -> Answer {

@@ -1,20 +1,30 @@
-//! What the routes need of the service that changes commitments.
+//! The interface to the handling of changes of commitments.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures::future::BoxFuture;
 
-/// A request to change commitments whose caller may make it, with its whole body.
+/// Handles change-commitments, after the checks that all endpoints share.
+///
+/// The future is dropped when the client goes away.
+pub trait ChangeHandler: Send + Sync + 'static {
+    /// Answers the request. The response may have a [`ChangeVerdict`] as an extension, for the metrics.
+    fn change<'a>(&'a self, request: ChangeCall) -> BoxFuture<'a, Response>;
+}
+
+/// A request whose body has arrived.
 #[derive(Clone, Debug)]
 pub struct ChangeCall {
     pub body: Bytes,
     pub headers: HeaderMap,
-    /// The id that the request has in logs and answers.
     pub request_id: String,
 }
 
-/// Changes commitments. Dropping the future means that the caller has gone away.
-pub trait ChangeHandler: Send + Sync + 'static {
-    fn change(&self, request: ChangeCall) -> BoxFuture<'_, Response>;
+/// What a response says, for the metrics. Without it the body was not decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeVerdict {
+    pub is_dry_run: bool,
+    /// The response has a reason.
+    pub is_rejected: bool,
 }

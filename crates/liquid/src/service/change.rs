@@ -144,7 +144,7 @@ impl ChangeService {
     }
 
     fn timed_out(&self, asked: &Asked, waiting: usize) -> Answer {
-        self.context.metrics.timed_out();
+        self.context.metrics.count_timeout(false);
         warn!(greq = asked.global_id(), waiting, "change of commitments timed out");
         if !asked.requires_confirmation {
             return Answer::unavailable(texts::NOT_IN_TIME, 5);

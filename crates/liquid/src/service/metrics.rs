@@ -3,8 +3,6 @@
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntCounterVec;
 
-use super::answer::Answer;
-
 const CHANGES: Metric = Metric {
     name: "cortex_committed_resource_change_api_commitment_changes_total",
     kind: Kind::Counter,
@@ -38,12 +36,18 @@ impl ChangeApiMetrics {
         Ok(Self { changes, timeouts })
     }
 
-    pub(super) fn answered(&self, zone: &str, dry_run: bool, changes: usize, answer: &Answer) {
-        let labels = [answer.result(), zone, if dry_run { "true" } else { "false" }];
-        self.changes.with_label_values(&labels).inc_by(u64::try_from(changes).unwrap_or(u64::MAX));
+    /// Counts the commitments of a request. The zone is empty before the body is decoded, and one of few known ones after
+    /// that.
+    pub fn count_commitments(&self, result: &str, zone: &str, is_dry_run: bool, commitments: u64) {
+        self.changes.with_label_values(&[result, zone, text(is_dry_run)]).inc_by(commitments);
     }
 
-    pub(super) fn timed_out(&self) {
-        self.timeouts.with_label_values(&["false"]).inc();
+    /// Counts a request whose outcome was not known in time.
+    pub fn count_timeout(&self, is_dry_run: bool) {
+        self.timeouts.with_label_values(&[text(is_dry_run)]).inc();
     }
+}
+
+fn text(is_dry_run: bool) -> &'static str {
+    if is_dry_run { "true" } else { "false" }
 }
