@@ -49,6 +49,8 @@ pub(super) enum Obstacle {
     Check(RequestError),
     /// There are no flavor groups.
     NotReady,
+    /// The API server of the home cluster cannot be reached.
+    Away,
     /// It cannot be decided now, for this reason.
     Waits(String),
 }
@@ -63,6 +65,10 @@ impl ChangeService {
     /// What the request means at this moment.
     pub(super) fn admit(&self, asked: &Asked) -> Result<Admitted, Obstacle> {
         let now = self.context.clock.now();
+        self.context.changes.store().require_synced(&ClusterName::home()).map_err(|partial| {
+            warn!(greq = asked.global_id(), %partial, "a change of commitments waits for the API server");
+            Obstacle::Away
+        })?;
         let existing = self.existing(asked);
         let items = self.validate(asked, &existing, now)?;
         let (cluster, slot_cluster) = self.clusters(asked).map_err(|error| {
@@ -91,6 +97,7 @@ impl ChangeService {
         match obstacle {
             Obstacle::NotReady if asked.request.dry_run => self.no_verdict(asked, texts::NOT_READY.to_owned()),
             Obstacle::NotReady => Answer::not_ready(),
+            Obstacle::Away => Answer::unavailable(texts::API_SERVER_AWAY, 5),
             Obstacle::Waits(text) => self.no_verdict(asked, text),
             Obstacle::Check(error) if error.is_malformed() || !asked.takes_reasons() => {
                 Answer::refused(StatusCode::BAD_REQUEST, error.to_string())
@@ -156,8 +163,7 @@ impl ChangeService {
 
     fn require_synced(&self, cluster: &ClusterName, slot_cluster: &ClusterName) -> Result<(), Partial> {
         self.context.commitments.require_synced(cluster)?;
-        self.context.reservations.require_synced(slot_cluster)?;
-        self.context.changes.store().require_synced(&ClusterName::home())
+        self.context.reservations.require_synced(slot_cluster).map(drop)
     }
 
     fn item(&self, item: &Item, cluster: &ClusterName, now: Timestamp, allow_rejection: bool) -> Option<AdmittedItem> {

@@ -85,7 +85,7 @@ impl ChangeService {
                 DryRunVerdict::Undecided(uuid, why) => return Some(self.undecided(asked, &uuid, &why)),
             }
         }
-        let Some(change) = self.journal(asked, &admitted, deadline.time) else {
+        let Some(change) = self.journal(asked, &admitted, deadline.time).await else {
             return Some(Answer::refused(StatusCode::BAD_REQUEST, texts::TOO_LARGE));
         };
         self.carry_out(asked, &admitted, &change, deadline).await

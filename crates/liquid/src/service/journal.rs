@@ -13,12 +13,19 @@ use super::{Asked, ChangeService};
 const LARGE: usize = 900 << 10;
 /// The largest object that the API server stores, with room for its status.
 const MOST: usize = 1 << 20;
+/// The most that is compressed. Readers of the object decompress a little more.
+const MOST_PLAIN: usize = 48 << 20;
 
 impl ChangeService {
     /// The object; `None` if it would be larger than the API server accepts.
-    pub(super) fn journal(&self, asked: &Asked, admitted: &Admitted, deadline: Timestamp) -> Option<CommitmentChange> {
+    pub(super) async fn journal(
+        &self,
+        asked: &Asked,
+        admitted: &Admitted,
+        deadline: Timestamp,
+    ) -> Option<CommitmentChange> {
         let items: Vec<_> = admitted.items.iter().map(|item| self.journal_item(item, admitted)).collect();
-        let mut spec = CommitmentChangeSpec {
+        let spec = CommitmentChangeSpec {
             request_id: asked.global_id(),
             availability_zone: asked.request.zone.to_string(),
             requires_confirmation: asked.requires_confirmation,
@@ -27,10 +34,7 @@ impl ChangeService {
             items,
             slots_gzip: None,
         };
-        if size(&spec) > LARGE {
-            spec.compress_slots();
-        }
-        (size(&spec) <= MOST).then(|| self.object(spec))
+        fitted(spec).await.map(|spec| self.object(spec))
     }
 
     fn object(&self, spec: CommitmentChangeSpec) -> CommitmentChange {
@@ -77,6 +81,23 @@ fn before(object: &CommittedResource) -> CommitmentBefore {
         generation: object.metadata.generation.unwrap_or_default(),
         uid: object.uid().unwrap_or_default(),
     }
+}
+
+/// The spec in a form that the API server accepts. The rest of the process does not wait for the compression.
+async fn fitted(mut spec: CommitmentChangeSpec) -> Option<CommitmentChangeSpec> {
+    let plain = size(&spec);
+    if plain <= LARGE {
+        return Some(spec);
+    }
+    if plain > MOST_PLAIN {
+        return None;
+    }
+    let compress = move || {
+        spec.compress_slots();
+        spec
+    };
+    let compressed = tokio::task::spawn_blocking(compress).await.ok()?;
+    (size(&compressed) <= MOST).then_some(compressed)
 }
 
 /// Bytes as JSON. Counting them needs no memory.

@@ -113,6 +113,15 @@ async fn nothing_is_decided_on_a_partial_read_or_in_doubt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn every_request_is_an_error_while_the_api_server_is_away() {
+    let setting = setting();
+    failing(&setting.world.stores.changes, &ClusterName::home(), Some("no route"));
+    for request in [sale(), announcement(), as_dry_run(sale())] {
+        setting.ask(&request).await.is(503, "the API server cannot be reached at the moment; try again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_change_that_depends_on_a_time_waits_for_a_trusted_clock() {
     let clock = ComparedClock(ClockSkew::default());
     let setting = with(Settings::default(), Pause::default(), Arc::new(clock));

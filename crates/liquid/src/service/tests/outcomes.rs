@@ -82,6 +82,18 @@ async fn slots_that_take_too_much_space_are_compressed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_too_large_even_compressed_is_refused_before_any_write() {
+    let setting = setting();
+    let mut stored = testing::commitment(UUID, "480Gi");
+    // Only slots are compressed.
+    let note = "x".repeat(1_100_000);
+    stored.metadata.annotations = Some([("note".to_owned(), note)].into());
+    setting.store_commitment(&stored);
+    setting.ask(&deletion()).await.is(400, "request is too large to be applied in one step");
+    assert!(setting.changes().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rejection_is_answered_when_the_change_is_undone_or_after_five_seconds() {
     let text = "1 commitment(s) failed to apply:\n- commitment x: insufficient capacity: 1/2 reservation slots could be placed";
     for is_undone in [true, false] {
