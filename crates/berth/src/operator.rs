@@ -21,6 +21,7 @@ use berth_cluster::{
 use berth_core::ClusterName;
 use berth_http::metrics::router as metrics_router;
 use berth_http::{Address, Component, Limits, Readiness, Server, health, open_files};
+use berth_liquid::configured::resource_config;
 use berth_scheduler::{AnswerSettings, ClaimLimits, Settings, TieBreak};
 use berth_telemetry::clock::{Clock, ComparedClock};
 use berth_telemetry::config::{self, Configuration, Files};
@@ -148,7 +149,11 @@ fn scheduler_settings(configuration: &Configuration) -> Settings {
 
 /// Without its controller no Pipeline objects are followed.
 pub(crate) fn memory_settings(configuration: &Configuration) -> MemorySettings {
-    MemorySettings { scheduler: scheduler_settings(configuration), pipelines: counted_pipelines(configuration) }
+    MemorySettings {
+        scheduler: scheduler_settings(configuration),
+        pipelines: counted_pipelines(configuration),
+        resources: resource_config(&configuration.committed_resource_api.flavor_groups),
+    }
 }
 
 /// Opens the probes and the metrics before anything else, so that a start that takes long can be watched.

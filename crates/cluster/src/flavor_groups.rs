@@ -7,6 +7,7 @@ use std::time::Duration;
 use berth_core::ClusterName;
 use berth_core::flavor::{FlavorError, FlavorGroups, Parsed};
 use berth_crds::{Knowledge, names};
+use k8s_openapi::jiff::Timestamp;
 use kube::Resource;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -43,6 +44,8 @@ impl Classified for FlavorGroupsError {
 #[derive(Clone, Debug)]
 pub struct KnownFlavorGroups {
     pub groups: Arc<FlavorGroups>,
+    /// `status.lastContentChange` of the object that these groups were read from.
+    pub last_content_change: Option<Timestamp>,
     /// Set while they are not those of the newest version.
     pub outdated: Option<Outdated>,
 }
@@ -66,7 +69,8 @@ pub struct FlavorGroupsCache {
 struct State {
     /// The version that was read last, and the result.
     read: Option<(String, Result<(), FlavorGroupsError>)>,
-    groups: Option<Arc<FlavorGroups>>,
+    /// The last readable groups, with the time of the same object.
+    groups: Option<(Arc<FlavorGroups>, Option<Timestamp>)>,
     outdated_since: Option<Instant>,
 }
 
@@ -86,7 +90,10 @@ impl FlavorGroupsCache {
         let mut state = self.state.lock();
         let outdated = self.outdated(&mut state);
         match (&state.groups, outdated) {
-            (Some(groups), outdated) => Ok(KnownFlavorGroups { groups: groups.clone(), outdated }),
+            (Some((groups, last_content_change)), outdated) => {
+                let (groups, last_content_change) = (groups.clone(), *last_content_change);
+                Ok(KnownFlavorGroups { groups, last_content_change, outdated })
+            }
             (None, outdated) => Err(outdated.map_or(FlavorGroupsError::NotReady, |outdated| outdated.error)),
         }
     }
@@ -122,7 +129,8 @@ impl FlavorGroupsCache {
             Some((read, outcome)) if *read == version => outcome.clone(),
             _ => {
                 let outcome = content(&knowledge).map(log_skipped).and_then(filled);
-                let outcome = outcome.map(|groups| state.groups = Some(Arc::new(groups)));
+                let outcome =
+                    outcome.map(|groups| state.groups = Some((Arc::new(groups), last_content_change(&knowledge))));
                 if let Err(error) = &outcome {
                     warn!(object = %self.key, error = %error, "flavor groups cannot be decoded; keeping the last valid ones");
                 }
@@ -152,6 +160,10 @@ fn content(knowledge: &Knowledge) -> Result<Parsed, FlavorGroupsError> {
     }
     let raw = status.and_then(|status| status.raw.as_ref()).unwrap_or(&Value::Null);
     Ok(FlavorGroups::parse(raw)?)
+}
+
+fn last_content_change(knowledge: &Knowledge) -> Option<Timestamp> {
+    knowledge.status.as_ref()?.last_content_change.as_ref().map(|time| time.0)
 }
 
 fn log_skipped(parsed: Parsed) -> FlavorGroups {
@@ -215,6 +227,24 @@ mod tests {
         assert!(Arc::ptr_eq(&first.groups, &second.groups));
         apply(&store, knowledge(2, "True", &groups("b")));
         assert_eq!(names(&cache.get().unwrap()), ["b"]);
+    }
+
+    #[test]
+    fn groups_stay_with_the_time_of_their_own_object() {
+        let store = Store::new(&[]);
+        let cache = cache(&store);
+        let at = |version: u32, ready: &str, time: &str| {
+            let mut object = knowledge(version, ready, &groups("a"));
+            object["status"]["lastContentChange"] = json!(time);
+            object
+        };
+        apply(&store, at(1, "True", "2026-03-02T08:15:00Z"));
+        let changed = |cache: &FlavorGroupsCache| cache.get().unwrap().last_content_change.map(Timestamp::as_second);
+        assert_eq!(changed(&cache), Some(1_772_439_300));
+        apply(&store, at(2, "False", "2026-03-02T09:00:00Z"));
+        assert_eq!(changed(&cache), Some(1_772_439_300), "the former groups count");
+        apply(&store, knowledge(3, "True", &groups("a")));
+        assert_eq!(changed(&cache), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! The LIQUID API, through which Limes sells commitments, and the controller that applies its changes all or nothing.
 
 pub mod changes;
+pub mod configured;
+pub mod info;
 pub mod server;
 pub mod service;

@@ -11,7 +11,6 @@ mod decode;
 mod dry_run;
 mod journal;
 mod leader;
-mod metrics;
 mod queue;
 mod texts;
 mod wait;
@@ -39,10 +38,9 @@ use self::answer::Answer;
 use self::decode::Decoder;
 use self::queue::ZoneQueues;
 use crate::changes::ChangesUnderWay;
-use crate::server::{ChangeCall, ChangeHandler, ChangeVerdict};
+use crate::server::{ChangeCall, ChangeHandler, ChangeVerdict, LiquidMetrics};
 
 pub use dry_run::{DryRun, DryRunVerdict, ProposedSpec};
-pub use metrics::ChangeApiMetrics;
 
 /// The path of the endpoint.
 pub const PATH: &str = "/commitments/v1/change-commitments";
@@ -107,7 +105,7 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     pub events: Events,
     pub ids: FreshIds,
-    pub metrics: ChangeApiMetrics,
+    pub metrics: LiquidMetrics,
     pub settings: Settings,
 }
 

@@ -161,11 +161,7 @@ async fn a_change_that_is_undone_after_its_slots_were_handed_over_gives_them_bac
     let (server, process) = full(4).await;
     let_another_wait(&server, &process, 480).await;
     let before = picture(&server, OLD);
-    let items = [
-        (NEW, Some(in_other_group(spec(NEW, 2)))),
-        (REST, Some(spec(REST, 3))),
-        (OLD, Some(superseded(OLD))),
-    ];
+    let items = [(NEW, Some(in_other_group(spec(NEW, 2)))), (REST, Some(spec(REST, 3))), (OLD, Some(superseded(OLD)))];
     let _caller = process.begin(&items, true);
     process.settle_for_good().await;
     assert_finished(&server, ChangePhase::RolledBack);
@@ -199,7 +195,8 @@ async fn a_transfer_changes_the_project_of_the_one_commitment() {
     process.settle_for_good().await;
     assert_finished(&server, ChangePhase::Accepted);
     let slots = slots_of(&server, OLD);
-    let projects = slots.iter().filter_map(|slot| slot.spec.committed_resource_reservation.as_ref()?.project_id.clone());
+    let projects =
+        slots.iter().filter_map(|slot| slot.spec.committed_resource_reservation.as_ref()?.project_id.clone());
     assert_eq!(projects.collect::<Vec<_>>(), ["another"; 4]);
 }
 
@@ -271,4 +268,55 @@ async fn end_after(writes: usize, seed: u64) -> ChangePhase {
         assert_eq!(placed(&server, WAITING).len(), 0, "{writes} writes, seed {seed}");
     }
     phase
+}
+
+/// A group with so many cores, all of them committed, and another commitment that waits for one.
+async fn all_cores(cores: u64, seed: u64) -> (Server, Process) {
+    let clock = clock();
+    let server = server(&clock, 4);
+    server.create(&seeds::capacity(berth_crds::testing::ZONE, cores)).unwrap();
+    server.create(&seeds::cores(OLD, cores)).unwrap();
+    let process = Process::start_in_order(&server, &clock, seed);
+    process.settle_for_good().await;
+    server.create(&seeds::cores(WAITING, 1)).unwrap();
+    process.settle().await;
+    assert_eq!((reason(&server, OLD).as_str(), reason(&server, WAITING).as_str()), ("Accepted", "Reserving"));
+    (server, process)
+}
+
+fn cores(uuid: &str, count: u64) -> berth_crds::CommittedResourceSpec {
+    berth_crds::CommittedResourceSpec { allow_rejection: true, ..seeds::cores(uuid, count).spec }
+}
+
+fn superseded_cores(uuid: &str) -> berth_crds::CommittedResourceSpec {
+    let state = berth_crds::CommitmentState::Superseded;
+    berth_crds::CommittedResourceSpec { state, amount: "0".into(), ..cores(uuid, 0) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cores_that_a_change_releases_go_to_its_own_commitments() {
+    for seed in 0..20 {
+        let (server, process) = all_cores(8, seed).await;
+        let items = [(NEW, Some(cores(NEW, 8))), (OLD, Some(superseded_cores(OLD)))];
+        let _caller = process.begin(&items, true);
+        process.settle_for_good().await;
+        assert_finished(&server, ChangePhase::Accepted);
+        assert_eq!((reason(&server, NEW).as_str(), reason(&server, WAITING).as_str()), ("Accepted", "Reserving"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cores_that_a_rejected_change_has_released_are_held_for_its_undoing() {
+    for seed in 0..20 {
+        let (server, process) = all_cores(8, seed).await;
+        let before = picture(&server, OLD);
+        let items = [(NEW, Some(cores(NEW, 9))), (OLD, Some(superseded_cores(OLD)))];
+        let _caller = process.begin(&items, true);
+        process.settle_for_good().await;
+        assert_finished(&server, ChangePhase::RolledBack);
+        let message = change(&server).status.unwrap().message.unwrap();
+        assert!(message.contains("insufficient CPU cores: 8 available, 9 requested"), "{message}");
+        assert_eq!(picture(&server, OLD), before);
+        assert_eq!((reason(&server, OLD).as_str(), reason(&server, WAITING).as_str()), ("Accepted", "Reserving"));
+    }
 }

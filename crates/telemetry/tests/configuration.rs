@@ -201,7 +201,7 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
         "enabledControllers": ["nova-pipeline-controllers", "capacity-controller"],
         "enabledTasks": ["commitments-sync-task"],
         "committedResourceController": {"enablePaygPreAllocation": true, "requeueIntervalRetry": "1m"},
-        "committedResourceAPI": {"enableQuota": false, "enableReportUsage": true, "watchPollInterval": "1s"},
+        "committedResourceAPI": {"watchTimeout": "20s", "enableReportUsage": false, "watchPollInterval": "1s"},
         "committedResourceUsageReconciler": {"cooldownInterval": "5m"},
         "datasourceName": "servers",
         "keystoneSecretRef": {"name": "keystone", "namespace": "berth"},
@@ -225,7 +225,11 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
             "has no effect: this version has no",
         ),
         ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
-        ("committedResourceAPI.enableQuota", Severity::Warning, "has no effect: this version has no LIQUID API"),
+        (
+            "committedResourceAPI.watchTimeout",
+            Severity::Warning,
+            "has no effect: this version has no complete LIQUID API",
+        ),
         ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         ("reconcileInterval", Severity::Info, "is read by other programs; no effect here"),
     ];

@@ -2,6 +2,7 @@
 
 use berth_cluster::{Kind, Routes, chain};
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
+use berth_liquid::configured::configured_without_capacity;
 use berth_telemetry::TelemetryError;
 use berth_telemetry::config::{self, Configuration, Files, Findings, Loaded, Severity};
 use berth_telemetry::metrics::Metrics;
@@ -19,6 +20,13 @@ pub(super) fn run(command: &ConfigCommand) -> Result<(), Error> {
     }
 }
 
+/// What the reader of the configuration does not find.
+#[derive(Default)]
+struct LateFindings {
+    errors: Vec<String>,
+    warnings: Vec<String>,
+}
+
 fn load(arguments: &ConfigArguments) -> Result<Loaded, TelemetryError> {
     let files = Files { config: arguments.file.clone(), secrets: arguments.secrets.clone() };
     config::load(&files, arguments.strict_config)
@@ -26,13 +34,18 @@ fn load(arguments: &ConfigArguments) -> Result<Loaded, TelemetryError> {
 
 fn check(arguments: &ConfigArguments) -> Result<(), Error> {
     let (findings, late) = match load(arguments) {
-        Ok(loaded) => (loaded.findings, unusable(&loaded.configuration)),
-        Err(TelemetryError::Configuration { findings }) => (findings, Vec::new()),
+        Ok(loaded) => {
+            let errors = unusable(&loaded.configuration);
+            (loaded.findings, LateFindings { errors, warnings: doubtful(&loaded.configuration) })
+        }
+        Err(TelemetryError::Configuration { findings }) => (findings, LateFindings::default()),
         Err(error) => return Err(error.into()),
     };
-    output::print(&(lines(&findings) + &late.iter().map(|text| line("error", text)).collect::<String>()))?;
+    let late_lines = |severity, texts: &[String]| texts.iter().map(|text| line(severity, text)).collect::<String>();
+    output::print(&(lines(&findings) + &late_lines("error", &late.errors) + &late_lines("warning", &late.warnings)))?;
     let count = |severity| findings.0.iter().filter(|finding| finding.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error) + late.len(), count(Severity::Warning));
+    let errors = count(Severity::Error) + late.errors.len();
+    let warnings = count(Severity::Warning) + late.warnings.len();
     let counts = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
     if errors > 0 {
         return Err(Error::Wrong(format!("an operator does not start with this configuration: {counts}")));
@@ -64,6 +77,18 @@ fn unusable(configuration: &Configuration) -> Vec<String> {
         unserved::<Knowledge>(&routes),
     ];
     metrics.into_iter().chain(kinds.into_iter().flatten()).collect()
+}
+
+/// What an operator logs about the resources that Limes is told.
+fn doubtful(configuration: &Configuration) -> Vec<String> {
+    let without = configured_without_capacity(&configuration.committed_resource_api.flavor_groups);
+    let warning = |resource| {
+        format!(
+            "committedResourceAPI.flavorGroupResourceConfig: {resource} is announced without hasCapacity; behind a delegating \
+             liquid, Limes rejects the report of the whole service"
+        )
+    };
+    without.into_iter().map(warning).collect()
 }
 
 fn unserved<K: Kind>(routes: &Routes) -> Option<String> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use berth_cluster::{Manager, home_server};
 use berth_http::metrics::HttpMetrics;
 use berth_http::{Access, Address, Component, Limits, ListenAddress, Readiness, Server, answer, base_url};
+use berth_liquid::server::{LiquidAccess, router as liquid_router};
 use berth_scheduler_api::server::{Api, ApiLimits, TimeAndRandom, explain_router, router};
 use berth_scheduler_api::{Chosen, External, Forward, is_loopback_own};
 use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
@@ -17,22 +18,50 @@ use super::tokens;
 use crate::args::OperatorArguments;
 use crate::callers::Callers;
 use crate::error::Error;
-use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, MemoryExplainer, Nova};
+use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, MemoryExplainer, Nova, liquid_api};
 
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;
 const API: &str = "scheduler";
+const LIQUID: &str = "liquid";
 const UNLESS_OPEN: &str = "set scheduler.tokenFile or scheduler.token, listen on loopback (--api-bind-address=127.0.0.1:8080), or pass \
                            --insecure-api if only trusted clients reach the port";
 
-/// The API that is to be served, if any; `/readyz` waits for it from the beginning.
+/// The APIs that share the listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ServedApis {
+    scheduler: bool,
+    liquid: bool,
+}
+
+/// The APIs that are to be served, if any; `/readyz` waits for them from the beginning.
 pub(super) struct Announced {
+    served: ServedApis,
+    liquid: LiquidAccess,
     wanted: Option<(Address, Component)>,
 }
 
 /// The listener, if there is something to serve.
 pub(super) struct Apis {
+    served: ServedApis,
+    liquid: LiquidAccess,
     open: Option<(Address, TcpListener, Component)>,
+}
+
+impl ServedApis {
+    fn of(configuration: &Configuration) -> Self {
+        let enabled = |controller| configuration.enabled_controllers.contains(&controller);
+        Self { scheduler: enabled(Controller::NovaPipelines), liquid: enabled(Controller::CommittedResources) }
+    }
+
+    /// The name in `/readyz` and in the log.
+    fn as_str(self) -> &'static str {
+        match (self.scheduler, self.liquid) {
+            (true, true) => "scheduler API and LIQUID API",
+            (false, true) => "LIQUID API",
+            _ => "scheduler API",
+        }
+    }
 }
 
 impl Announced {
@@ -43,18 +72,22 @@ impl Announced {
         ready: &Readiness,
         metrics: &HttpMetrics,
     ) -> Result<Self, Error> {
-        let served = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
+        let served = ServedApis::of(configuration);
         let access = Access::new(configuration.scheduler.wants_token(), arguments.insecure_api);
-        let address = if served { choose_address(arguments, access)? } else { None };
-        if address.is_some() {
+        let address = choose_address(arguments, served, access)?;
+        let liquid = address.as_ref().map_or(LiquidAccess::Closed, |address| liquid_access(arguments, address));
+        if address.is_some() && served.scheduler {
             metrics.show_access(API, access);
         }
+        if served.liquid && liquid == LiquidAccess::Open {
+            metrics.show_access(LIQUID, Access::new(false, arguments.insecure_api));
+        }
         let wanted = address.map(|address| {
-            let component = ready.component("scheduler API");
+            let component = ready.component(if served.scheduler { "scheduler API" } else { served.as_str() });
             component.not_ready("its listener is not open yet");
             (address, component)
         });
-        Ok(Self { wanted })
+        Ok(Self { served, liquid, wanted })
     }
 
     /// Whether callers on other machines reach it.
@@ -63,27 +96,43 @@ impl Announced {
     }
 
     pub(super) async fn listen(self) -> Result<Apis, Error> {
-        let Some((address, component)) = self.wanted else { return Ok(Apis { open: None }) };
+        let Self { served, liquid, wanted } = self;
+        let Some((address, component)) = wanted else { return Ok(Apis { served, liquid, open: None }) };
         let listener = address.listen().await?;
         let port = listener.local_addr().map_or(address.port, |local| local.port());
-        Ok(Apis { open: Some((Address { port, ..address }, listener, component)) })
+        Ok(Apis { served, liquid, open: Some((Address { port, ..address }, listener, component)) })
     }
 }
 
-/// Where the APIs listen, unless they are switched off.
-fn choose_address(arguments: &OperatorArguments, access: Access) -> Result<Option<Address>, Error> {
+/// Where the APIs listen, unless they are switched off or none is served.
+fn choose_address(arguments: &OperatorArguments, served: ServedApis, access: Access) -> Result<Option<Address>, Error> {
     let set = arguments.api_bind_address.as_deref().map(Address::from_flag).transpose()?;
-    if set == Some(None) {
-        return Ok(None);
-    }
     let default = Address { host: None, port: PORT };
-    let chosen = access.choose_address(API, set.flatten(), default, UNLESS_OPEN)?;
+    match set {
+        Some(None) => Ok(None),
+        None | Some(Some(_)) if served.scheduler => choose_scheduler_address(set.flatten(), default, access).map(Some),
+        Some(Some(address)) if served.liquid => Ok(Some(address)),
+        None if served.liquid => {
+            let access = Access::new(false, arguments.insecure_api);
+            Ok(Some(access.choose_address(LIQUID, None, default, UNLESS_OPEN)?.into_address()))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn choose_scheduler_address(set: Option<Address>, default: Address, access: Access) -> Result<Address, Error> {
+    let chosen = access.choose_address(API, set, default, UNLESS_OPEN)?;
     if let ListenAddress::LoopbackInstead(address) = &chosen {
         warn!(%address, "no token is configured, so the scheduler API opens on loopback only and Nova cannot reach it; set scheduler.tokenFile");
     } else if access == Access::OpenEverywhere {
         warn!("no token is configured; the scheduler API answers every client");
     }
-    Ok(Some(chosen.into_address()))
+    Ok(chosen.into_address())
+}
+
+/// The token of the scheduler API does not count for LIQUID: Nova must not sell commitments, and Limes cannot show it.
+fn liquid_access(arguments: &OperatorArguments, address: &Address) -> LiquidAccess {
+    if arguments.insecure_api || address.is_loopback() { LiquidAccess::Open } else { LiquidAccess::Closed }
 }
 
 impl Apis {
@@ -105,26 +154,61 @@ impl Apis {
         manager: &mut Manager,
         parts: &Parts,
     ) -> Result<Option<ClaimRestorer>, Error> {
-        let Some((address, listener, component)) = self.open else { return Ok(None) };
-        let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
-        let restorer = nova.restorer();
-        let keys = &environment.configuration.scheduler;
-        let tokens = tokens::follow(keys, parts)?;
-        let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
-        let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
-        let limits = ApiLimits::default().with_body(keys.max_body_bytes);
-        let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens);
+        let Self { served, liquid, open } = self;
+        let Some((address, listener, component)) = open else { return Ok(None) };
+        let explainer = MemoryExplainer::new(memory, deciding.clone(), environment.clock.clone());
+        let mut routes = explain_router(explainer, Arc::new(callers.clone()));
+        let mut restorer = None;
+        if served.scheduler {
+            let api = scheduler_api(memory, environment, deciding, manager, parts)?;
+            restorer = Some(api.backend().restorer());
+            routes = routes.merge(router(Arc::new(api)));
+        }
+        if served.liquid {
+            let api = liquid_api(memory, environment, liquid, manager, &parts.stop);
+            routes = routes.merge(liquid_router(Arc::new(api)));
+            log_access(liquid, &address);
+        }
         let http = &environment.configuration.http;
         let bounds = Limits::default().with_connections(http.max_connections, http.trusted_peers.clone());
         let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(bounds);
-        let explainer = MemoryExplainer::new(memory, deciding.clone(), environment.clock.clone());
-        let routes = router(Arc::new(api)).merge(explain_router(explainer, Arc::new(callers.clone())));
-        let routes = answer::refusals(routes);
-        parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
-        info!(%address, "serving the scheduler API");
-        parts.spawn_endless("the state of the pipelines", report_pipelines(memory.clone(), component, parts.clone()));
-        Ok(Some(restorer))
+        parts.spawn("the listener of the APIs", server.serve(listener, answer::refusals(routes), parts.stop.clone()));
+        info!(%address, "serving the {}", served.as_str());
+        if served.scheduler {
+            let reporting = report_pipelines(memory.clone(), component, parts.clone());
+            parts.spawn_endless("the state of the pipelines", reporting);
+        } else {
+            component.ready();
+        }
+        Ok(restorer)
     }
+}
+
+fn log_access(liquid: LiquidAccess, address: &Address) {
+    match liquid {
+        LiquidAccess::Closed => info!(
+            "the LIQUID API answers 503, because this version cannot authenticate Limes and other machines reach the address; listen \
+             on loopback, or pass --insecure-api if only trusted clients reach the port"
+        ),
+        LiquidAccess::Open if !address.is_loopback() => warn!("the LIQUID API answers every client"),
+        LiquidAccess::Open => {}
+    }
+}
+
+fn scheduler_api(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    deciding: &DecidingState,
+    manager: &mut Manager,
+    parts: &Parts,
+) -> Result<Api<Nova>, Error> {
+    let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
+    let keys = &environment.configuration.scheduler;
+    let tokens = tokens::follow(keys, parts)?;
+    let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
+    let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
+    let limits = ApiLimits::default().with_body(keys.max_body_bytes);
+    Ok(Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens))
 }
 
 async fn report_pipelines(memory: Memory, component: Component, parts: Parts) {
@@ -170,18 +254,51 @@ mod tests {
     use super::*;
     use crate::args::{Arguments, Command};
 
-    fn chosen(flags: &[&str], access: Access) -> Result<Option<String>, Error> {
+    const SCHEDULER: ServedApis = ServedApis { scheduler: true, liquid: true };
+    const LIQUID_ONLY: ServedApis = ServedApis { scheduler: false, liquid: true };
+
+    fn arguments(flags: &[&str]) -> OperatorArguments {
         let all = [&["berth", "operator"], flags].concat();
         let Command::Operator(arguments) = Arguments::try_parse_from(all).unwrap().command else { panic!("{flags:?}") };
-        choose_address(&arguments, access).map(|address| address.map(|address| address.to_string()))
+        *arguments
+    }
+
+    fn chosen(flags: &[&str], served: ServedApis, access: Access) -> Result<Option<String>, Error> {
+        choose_address(&arguments(flags), served, access).map(|address| address.map(|address| address.to_string()))
     }
 
     #[test]
     fn without_a_token_the_default_address_is_on_loopback() {
+        let chosen = |flags: &[&str], access| chosen(flags, SCHEDULER, access);
         assert_eq!(chosen(&[], Access::Open).unwrap().as_deref(), Some("127.0.0.1:8080"));
         assert_eq!(chosen(&[], Access::OpenEverywhere).unwrap().as_deref(), Some(":8080"));
         assert_eq!(chosen(&[], Access::Authenticated).unwrap().as_deref(), Some(":8080"));
         assert_eq!(chosen(&["--api-bind-address=0"], Access::Open).unwrap(), None);
         assert!(chosen(&["--api-bind-address=:8080"], Access::Open).is_err());
+    }
+
+    #[test]
+    fn the_liquid_api_alone_opens_on_loopback_or_where_it_is_told() {
+        let chosen = |flags: &[&str]| chosen(flags, LIQUID_ONLY, Access::Open).unwrap();
+        assert_eq!(chosen(&[]).as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(chosen(&["--insecure-api"]).as_deref(), Some(":8080"));
+        assert_eq!(chosen(&["--api-bind-address=:80"]).as_deref(), Some(":80"), "its routes are closed there");
+        assert_eq!(chosen(&["--api-bind-address=0"]), None);
+    }
+
+    #[test]
+    fn without_an_api_there_is_no_listener() {
+        let none = ServedApis { scheduler: false, liquid: false };
+        for flags in [&[][..], &["--api-bind-address=127.0.0.1:80"], &["--insecure-api"]] {
+            assert_eq!(chosen(flags, none, Access::Open).unwrap(), None, "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn liquid_is_closed_where_others_reach_it_even_if_the_scheduler_has_a_token() {
+        let access = |address: &str, flags: &[&str]| liquid_access(&arguments(flags), &address.parse().unwrap());
+        assert_eq!(access("127.0.0.1:8080", &[]), LiquidAccess::Open);
+        assert_eq!(access(":8080", &[]), LiquidAccess::Closed);
+        assert_eq!(access(":8080", &["--insecure-api"]), LiquidAccess::Open);
     }
 }

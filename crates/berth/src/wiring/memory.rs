@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use berth_cluster::{FlavorGroupsCache, Kind, Routes, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
+use berth_core::liquid::resources::ResourceConfig;
 use berth_liquid::changes::ChangesUnderWay;
+use berth_liquid::info::{InfoSource, PublishedInfo};
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::clock::ClockSkew;
@@ -18,12 +20,15 @@ use super::events::{Queues, feed_commitments, feed_view};
 pub struct MemorySettings {
     pub scheduler: Settings,
     pub pipelines: config::Pipelines,
+    /// What Limes is told about the resources of flavor groups.
+    pub resources: ResourceConfig,
 }
 
 impl Default for MemorySettings {
     /// A scheduler as it is shipped, which uses Pipeline objects as well.
     fn default() -> Self {
-        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd }
+        let resources = ResourceConfig::default();
+        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd, resources }
     }
 }
 
@@ -37,6 +42,9 @@ pub struct Memory {
     pub queues: Queues,
     pub pipelines: PipelineLoader,
     pub flavor_groups: FlavorGroupsCache,
+    /// What the service info for Limes is made of, and the published one.
+    pub service_info: InfoSource,
+    pub published_info: PublishedInfo,
     /// The changes of commitments that this process executes.
     pub changes_under_way: ChangesUnderWay,
     /// The times in the answers of the home cluster.
@@ -46,17 +54,20 @@ pub struct Memory {
 
 impl Memory {
     /// An empty memory, with all listeners connected to its stores.
-    pub fn new(MemorySettings { scheduler, pipelines }: MemorySettings, routes: &Routes) -> Self {
+    pub fn new(MemorySettings { scheduler, pipelines, resources }: MemorySettings, routes: &Routes) -> Self {
         let stores = Stores::default();
         let queues = Queues::closed();
         let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
         let flavor_groups = FlavorGroupsCache::new(stores.knowledges.clone());
+        let service_info = InfoSource { groups: flavor_groups.clone(), config: resources };
         let memory = Self {
             scheduler,
             queues,
             pipelines,
             flavor_groups,
+            service_info,
+            published_info: PublishedInfo::default(),
             changes_under_way: ChangesUnderWay::default(),
             skew: ClockSkew::default(),
             started_at: Instant::now(),

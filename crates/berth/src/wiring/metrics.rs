@@ -6,6 +6,8 @@ use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
 use berth_liquid::changes::ChangeMetrics;
+use berth_liquid::info;
+use berth_liquid::server::LiquidMetrics;
 use berth_reservation::ReservationMetrics;
 use berth_reservation::in_flight::InFlightMetrics;
 use berth_reservation::oversubscription::OversubscriptionMetrics;
@@ -88,6 +90,7 @@ pub struct OperatorMetrics {
     pub histories: HistoryMetrics,
     pub history_deletions: RetentionMetrics,
     pub claims: ClaimMetrics,
+    pub liquid: LiquidMetrics,
     pub background_tasks: BackgroundTaskMetrics,
 }
 
@@ -105,6 +108,7 @@ impl OperatorMetrics {
         let skew = skew.clone();
         let ahead = move || skew.of(SystemClock.now()).map(|ahead| ahead.as_secs_f64());
         metrics.computed(&CLOCK_SKEW, move || ahead().map(|ahead| (vec![], ahead)).into_iter().collect())?;
+        info::register(metrics, &memory.service_info, &memory.published_info)?;
         orphans::register(metrics, stores.commitments.clone(), stores.reservations.clone())?;
         Ok(Self {
             cluster: ClusterMetrics::register(metrics)?,
@@ -120,6 +124,7 @@ impl OperatorMetrics {
             histories: HistoryMetrics::register(metrics)?,
             history_deletions: RetentionMetrics::register(metrics)?,
             claims: ClaimMetrics::register(metrics)?,
+            liquid: LiquidMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
         })
     }

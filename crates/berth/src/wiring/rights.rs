@@ -4,6 +4,7 @@ use berth_cluster::{AccessReviews, DisruptionLimit, Election, Reconciler as _, R
 use berth_committed_resource::CommittedResourceController;
 use berth_committed_resource::orphans::OrphanController;
 use berth_liquid::changes::ChangeController;
+use berth_liquid::info::InfoPublisher;
 use berth_reservation::ReservationController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
@@ -64,6 +65,7 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
     rights.extend(OrphanController::rights(&()));
     rights.extend(ChangeController::rights(&()));
     rights.extend(DisruptionLimit::rights());
+    rights.extend(InfoPublisher::rights());
     if configuration.reservation_controller.enable_oversubscription_check {
         rights.extend(OversubscriptionController::rights(&oversubscription::settings(configuration)));
     }

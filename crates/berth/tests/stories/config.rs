@@ -71,6 +71,16 @@ async fn what_has_no_effect_is_an_error_when_it_is_to_be() {
 }
 
 #[tokio::test]
+async fn resources_that_are_announced_without_capacity_are_named() {
+    let groups = r#"{ "*": { "ram": { "hasCapacity": true }, "cores": { "hasCapacity": true } } }"#;
+    let config = format!(r#"{{ "committedResourceAPI": {{ "flavorGroupResourceConfig": {groups} }} }}"#);
+    let checked = Files::new(&config, "").config("check", &[]).await;
+    let line = "warning  committedResourceAPI.flavorGroupResourceConfig: hw_version_*_instances is announced without hasCapacity";
+    assert!(checked.stdout.starts_with(line), "{}", checked.stdout);
+    assert!(checked.stdout.ends_with("An operator starts with this configuration: no errors, 1 warning.\n"));
+}
+
+#[tokio::test]
 async fn what_only_the_start_finds_is_found_as_well() {
     let kinds = r#"{ "apiservers": { "home": { "gvks": ["cortex.cloud/v1alpha1/Reservation"] } } }"#;
     let unserved = Files::new(kinds, "").config("check", &[]).await;

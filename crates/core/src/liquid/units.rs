@@ -35,6 +35,20 @@ impl RamUnit {
         gib.checked_mul(BYTES_PER_GIB).map(|_| Self { gib }).ok_or(UnitError(gib))
     }
 
+    /// Reads the canonical text of a published unit; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (factor, suffix) = text.split_once(' ').unwrap_or(("1", text));
+        let gib_per_suffix = match suffix {
+            "GiB" => 1,
+            "TiB" => 1 << 10,
+            "PiB" => 1 << 20,
+            "EiB" => 1 << 30,
+            _ => return None,
+        };
+        let unit = Self::new(factor.parse::<u64>().ok()?.checked_mul(gib_per_suffix)?).ok()?;
+        (unit.to_string() == text).then_some(unit)
+    }
+
     /// The size of one unit in GiB.
     pub fn in_gib(self) -> u64 {
         self.gib
@@ -126,6 +140,14 @@ mod tests {
     }
 
     #[test]
+    fn only_the_canonical_text_is_read() {
+        for text in ["", "1 GiB", "1024 GiB", "0 GiB", "480", "480GiB", "480 MiB", "piece", "-1 GiB", "99999999999 EiB"]
+        {
+            assert_eq!(RamUnit::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_unit_beyond_64_bits_is_an_error_that_names_it() {
         assert_eq!(unit((1 << 34) - 1).in_gib(), (1 << 34) - 1);
         for gib in [1 << 34, u64::MAX] {
@@ -197,6 +219,7 @@ mod tests {
         fn an_amount_is_a_whole_number_of_its_unit(gib in 0..1_u64 << 34, units in 0..1_u64 << 40) {
             let unit = unit(gib);
             prop_assert!(is_amount_whole(units, unit, unit));
+            prop_assert_eq!(RamUnit::parse(&unit.to_string()), Some(unit));
             prop_assert!(unit.bytes(units).is_none_or(|bytes| unit.is_whole(bytes)));
         }
     }

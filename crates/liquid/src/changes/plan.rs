@@ -72,7 +72,9 @@ pub enum ChangeStep {
     /// Waits for outcomes, at most this long.
     AwaitOutcomes(Duration),
     /// The commit point.
-    Accept { is_finished: bool },
+    Accept {
+        is_finished: bool,
+    },
     /// Waits until the commitments that grow have taken over what the others release.
     AwaitHandover,
     Delete(Vec<usize>),

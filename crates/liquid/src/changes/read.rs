@@ -100,7 +100,9 @@ impl Reader<'_> {
             }),
             is_to_restore: object.is_some_and(|object| match &item.before {
                 Some(before) => one.written.as_ref() == Some(&object.spec) && object.spec != before.spec,
-                None => is_of_change(object) && !has_ended(&object.spec) && object.metadata.deletion_timestamp.is_none(),
+                None => {
+                    is_of_change(object) && !has_ended(&object.spec) && object.metadata.deletion_timestamp.is_none()
+                }
             }),
             is_whole: object.is_none_or(|object| self.is_whole(change, place, object)),
             is_new,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, Event, EventKind, Events, Guard, ObjectField, ObjectKey, Pauses, Reconciler, Right, Routes, Store, Verb, Watches,
-    WriteError, Writer, Written,
+    Action, Event, EventKind, Events, Guard, ObjectField, ObjectKey, Pauses, Reconciler, Right, Routes, Store, Verb,
+    Watches, WriteError, Writer, Written,
 };
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommitmentChange, CommitmentChangeStatus, CommittedResource, Reservation, facts, labels};
@@ -159,9 +159,7 @@ impl ChangeController {
             },
             ChangeStep::AwaitOutcomes(left) => Ok(Progress::Waits(Action::RequeueAfter(left))),
             ChangeStep::Accept { is_finished } => self.accept(key, change, &facts, is_finished, now).await,
-            ChangeStep::AwaitHandover | ChangeStep::AwaitRestored => {
-                Ok(Progress::Waits(Action::RequeueAfter(RESYNC)))
-            }
+            ChangeStep::AwaitHandover | ChangeStep::AwaitRestored => Ok(Progress::Waits(Action::RequeueAfter(RESYNC))),
             ChangeStep::Delete(places) | ChangeStep::Remove(places) => {
                 apply.delete(&places).await.map(|()| Progress::Done)
             }

@@ -62,7 +62,8 @@ impl ChangesUnderWay {
     /// Returns how often undoing it has failed by now. That is counted for changes of other processes as well.
     pub(super) fn failed(&self, name: &str) -> u32 {
         let mut changes = self.0.lock();
-        let progress = changes.entry(name.to_owned()).or_insert_with(|| Progress { is_abandoned: true, ..Progress::default() });
+        let progress =
+            changes.entry(name.to_owned()).or_insert_with(|| Progress { is_abandoned: true, ..Progress::default() });
         progress.failures += 1;
         progress.failures
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use berth_cluster::{Events, FlavorGroupsCache, ObjectKey, Reconciler, Requests, Routes};
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Limits, hold_released_capacity,
+    ChangeVerdict, CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Limits, ProposedCommitment,
+    hold_released_capacity,
 };
 use berth_core::ClusterName;
 use berth_crds::commitment_change::{ChangeItem, ChangePhase, CommitmentBefore, SlotBefore};
@@ -179,6 +180,17 @@ impl Process {
         caller
     }
 
+    /// What the same change would lead to.
+    pub async fn dry_run(&self, items: &[(&str, Option<CommittedResourceSpec>)]) -> ChangeVerdict {
+        let proposed = |(uuid, after): &(&str, Option<CommittedResourceSpec>)| {
+            let key = home(&names::commitment(uuid));
+            let object = self.world.stores.commitments.get(&key);
+            ProposedCommitment { key, uuid: (*uuid).into(), object, after: after.clone() }
+        };
+        let change: Vec<_> = items.iter().map(proposed).collect();
+        self.commitments.dry_run_change(&change, "committed-resource-r1").await
+    }
+
     fn item(&self, uuid: &str, after: Option<CommittedResourceSpec>) -> ChangeItem {
         let object: Option<CommittedResource> = self.world.server.get(&names::commitment(uuid)).ok();
         let before = object.map(|object| CommitmentBefore {
@@ -239,11 +251,7 @@ pub fn spec(uuid: &str, slots: u64) -> CommittedResourceSpec {
 }
 
 pub fn superseded(uuid: &str) -> CommittedResourceSpec {
-    CommittedResourceSpec {
-        state: berth_crds::CommitmentState::Superseded,
-        amount: "0".into(),
-        ..spec(uuid, 0)
-    }
+    CommittedResourceSpec { state: berth_crds::CommitmentState::Superseded, amount: "0".into(), ..spec(uuid, 0) }
 }
 
 pub fn in_other_group(spec: CommittedResourceSpec) -> CommittedResourceSpec {
@@ -259,7 +267,8 @@ pub fn start_vms(server: &Server, uuid: &str, clock: &Arc<dyn Clock>) {
         let name = slot.metadata.name.clone().unwrap();
         let vm = format!("vm-{name}");
         status.instances.push(Instance { id: vm.clone(), name: vm.clone(), active: true });
-        let allocation = Allocation { creation_timestamp: berth_crds::Time(clock.now()), resources: slot.spec.resources.clone() };
+        let allocation =
+            Allocation { creation_timestamp: berth_crds::Time(clock.now()), resources: slot.spec.resources.clone() };
         let allocations = BTreeMap::from([(vm, allocation)]);
         let patch = json!({ "spec": { "committedResourceReservation": { "allocations": allocations } } });
         server.edit::<Reservation>(&name, &patch).unwrap();

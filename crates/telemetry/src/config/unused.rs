@@ -19,14 +19,14 @@ const CAPACITY: Cause = Lacks("capacity controller");
 const CHECKS: Cause = Lacks("command `berth e2e-commitments`");
 const DATABASE: Cause = Lacks("reader of the database with servers and flavors");
 const DOMAINS: Cause = Lacks("resolution of domain names: slots of external customers are placed like all others");
-const LIQUID: Cause = Lacks("LIQUID API");
+const LIQUID: Cause = Lacks("complete LIQUID API");
 const OPENSTACK: Cause = Lacks("component that talks to OpenStack");
 const POLLING: Cause = Lacks("polling: outcomes are watched");
 const QUOTA: Cause = Lacks("quota controller");
 const SYNCER: Cause = Lacks("syncer");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 57] = [
+pub const UNUSED: [(&str, Cause); 50] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
     ("enabledControllers[quota-controller]", QUOTA),
     ("enabledTasks[commitments-sync-task]", SYNCER),
@@ -38,10 +38,6 @@ pub const UNUSED: [(&str, Cause); 57] = [
     ("committedResourceReservationController.ssoSecretRef", DOMAINS),
     ("committedResourceController.enablePaygPreAllocation", DATABASE),
     ("committedResourceUsageReconciler", Lacks("usage reconciler")),
-    ("committedResourceAPI.enableChangeCommitments", LIQUID),
-    ("committedResourceAPI.enableReportUsage", LIQUID),
-    ("committedResourceAPI.enableReportCapacity", LIQUID),
-    ("committedResourceAPI.enableQuota", LIQUID),
     ("committedResourceAPI.watchTimeout", LIQUID),
     ("committedResourceAPI.watchPollInterval", POLLING),
     ("committedResourceAPI.changeRetention", LIQUID),
@@ -49,10 +45,7 @@ pub const UNUSED: [(&str, Cause); 57] = [
     ("committedResourceAPI.changeQueueWait", LIQUID),
     ("committedResourceAPI.changeQuietPeriod", LIQUID),
     ("committedResourceAPI.retryAfterRejection", LIQUID),
-    ("committedResourceAPI.maxRequestBytes", LIQUID),
     ("committedResourceAPI.quotaServedAvailabilityZones", LIQUID),
-    ("committedResourceAPI.flavorGroupResourceConfig", LIQUID),
-    ("flavorGroupResourceConfig", LIQUID),
     ("auth", LIQUID),
     ("committedResourceSyncInterval", SYNCER),
     ("endStaleCommitments", SYNCER),

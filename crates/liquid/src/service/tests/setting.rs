@@ -26,10 +26,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::ChangesUnderWay;
-use crate::server::{ChangeCall, ChangeHandler as _};
-use crate::service::{
-    ChangeApiMetrics, ChangeService, Context, DryRun, DryRunVerdict, Leading, ProposedSpec, PublishedInfo, Settings,
-};
+use crate::server::{ChangeCall, ChangeHandler as _, LiquidMetrics};
+use crate::service::{ChangeService, Context, DryRun, DryRunVerdict, Leading, ProposedSpec, PublishedInfo, Settings};
 
 pub(super) const UUID: &str = "3b8f0c52-6f0e-4f6f-9d3a-1f2e3d4c5b6a";
 pub(super) const OTHER: &str = "e71f9a60-0c3d-4d2e-b5a4-6f7e8d9c0b1a";
@@ -179,7 +177,7 @@ pub(super) fn with(settings: Settings, pause: config::Pause, clock: Arc<dyn Cloc
         clock,
         events,
         ids: FreshIds::counted(),
-        metrics: ChangeApiMetrics::register(&metrics).unwrap(),
+        metrics: LiquidMetrics::register(&metrics).unwrap(),
         settings,
     };
     Setting { service: Arc::new(ChangeService::new(context)), server, world, stubs, under_way, metrics }

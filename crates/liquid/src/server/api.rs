@@ -1,0 +1,123 @@
+//! Handles the requests of one process: the order of checks, and who answers.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use berth_http::RequestId;
+use berth_http::request_id::X_REQUEST_ID;
+use tokio::time::Instant;
+
+use super::body::{BodyLimits, BodyReader};
+use super::endpoint::Endpoint;
+use super::handler::{ChangeCall, ChangeHandler};
+use super::metrics::LiquidMetrics;
+use super::project;
+use super::refusal::Refusal;
+use crate::info::{InfoSource, PublishedInfo};
+
+/// Which endpoints answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent keys of the configuration")]
+pub struct Switches {
+    pub change_commitments: bool,
+    pub report_usage: bool,
+    pub report_capacity: bool,
+    pub quota: bool,
+}
+
+/// Whether callers are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiquidAccess {
+    /// Every client that reaches the listener may do everything.
+    Open,
+    /// Clients on other machines reach the listener, and nothing can tell which of them is Limes.
+    Closed,
+}
+
+/// The dependencies of the API.
+pub struct LiquidParts {
+    pub source: InfoSource,
+    pub published: PublishedInfo,
+    /// `None`: changes are not part of this version.
+    pub changes: Option<Arc<dyn ChangeHandler>>,
+    pub switches: Switches,
+    pub access: LiquidAccess,
+    pub limits: BodyLimits,
+    pub metrics: LiquidMetrics,
+}
+
+/// The API of one process.
+pub struct LiquidApi {
+    source: InfoSource,
+    published: PublishedInfo,
+    changes: Option<Arc<dyn ChangeHandler>>,
+    switches: Switches,
+    access: LiquidAccess,
+    bodies: BodyReader,
+    metrics: LiquidMetrics,
+}
+
+impl LiquidApi {
+    pub fn new(parts: LiquidParts) -> Self {
+        let LiquidParts { source, published, changes, switches, access, limits, metrics } = parts;
+        Self { source, published, changes, switches, access, bodies: BodyReader::new(limits), metrics }
+    }
+
+    pub(super) fn body_limit(&self) -> usize {
+        self.bodies.limits.body
+    }
+
+    pub(super) async fn handle(&self, endpoint: Endpoint, request: Request) -> Response {
+        let started = Instant::now();
+        let given = request.extensions().get::<RequestId>().cloned();
+        let id = given.unwrap_or_else(|| RequestId::of(request.headers()));
+        let answered = self.respond(endpoint, &id, request).await;
+        let mut response = answered.unwrap_or_else(|refusal| refusal.answer());
+        if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+            response.headers_mut().insert(X_REQUEST_ID, value);
+        }
+        self.metrics.answered(endpoint, &response, started.elapsed());
+        response
+    }
+
+    async fn respond(&self, endpoint: Endpoint, id: &RequestId, request: Request) -> Result<Response, Refusal> {
+        let allowed = endpoint.method();
+        if *request.method() != allowed {
+            return Err(Refusal::Method(allowed));
+        }
+        if self.access == LiquidAccess::Closed {
+            return Err(Refusal::NoAuthentication);
+        }
+        if let Some(api) = endpoint.disabled_api(self.switches) {
+            return Err(Refusal::Disabled(api));
+        }
+        match endpoint {
+            Endpoint::Info => self.info(),
+            Endpoint::Change => self.change(id, request).await,
+            Endpoint::Capacity => Err(Refusal::NotInThisVersion),
+            Endpoint::Usage | Endpoint::Quota => {
+                project::check(request.uri().path())?;
+                Err(Refusal::NotInThisVersion)
+            }
+        }
+    }
+
+    fn info(&self) -> Result<Response, Refusal> {
+        let published = self.published.get();
+        let published = published.ok_or_else(|| Refusal::NothingPublished(self.source.reason_unpublished()))?;
+        let mut response = Response::new(format!("{}\n", published.json).into());
+        *response.status_mut() = StatusCode::OK;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(response)
+    }
+
+    async fn change(&self, id: &RequestId, request: Request) -> Result<Response, Refusal> {
+        let changes = self.changes.as_ref().ok_or(Refusal::NotInThisVersion)?;
+        let headers = request.headers().clone();
+        let (body, _share) = self.bodies.read(request).await?;
+        Ok(changes.change(ChangeCall { body, headers, request_id: id.to_string() }).await)
+    }
+}

@@ -1,0 +1,76 @@
+//! Everything but a result that a caller can be answered: status and text.
+
+use axum::http::header::{ALLOW, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use berth_core::text::escape_line;
+use berth_http::{LogReason, answer};
+
+/// Characters of a text that is sent.
+const LONGEST: usize = 1000;
+/// Seconds after which a caller should try again.
+const SOON: HeaderValue = HeaderValue::from_static("5");
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    UnknownPath,
+    Method(Method),
+    NoAuthentication,
+    /// The API that is switched off.
+    Disabled(&'static str),
+    /// What is wrong with the path, and the path.
+    InvalidPath(&'static str, String),
+    TooLarge,
+    /// The body broke off or took too long.
+    Unreadable,
+    Slow,
+    Overloaded,
+    NotInThisVersion,
+    NothingPublished(String),
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::UnknownPath => StatusCode::NOT_FOUND,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::InvalidPath(..) | Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+            Self::NoAuthentication
+            | Self::Disabled(_)
+            | Self::Overloaded
+            | Self::NotInThisVersion
+            | Self::NothingPublished(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::UnknownPath => "Not found".to_owned(),
+            Self::Method(_) => "Method not allowed".to_owned(),
+            Self::NoAuthentication => "no authentication is configured for this API".to_owned(),
+            Self::Disabled(api) => format!("{api} API is disabled"),
+            Self::InvalidPath(what, path) => format!("Invalid URL path: {what}: {path}"),
+            Self::TooLarge => "request body too large".to_owned(),
+            Self::Unreadable | Self::Slow => "failed to read request body".to_owned(),
+            Self::Overloaded => "too many requests at the same time, please retry later".to_owned(),
+            Self::NotInThisVersion => "not part of this version yet".to_owned(),
+            Self::NothingPublished(reason) => format!("Service temporarily unavailable: {reason}"),
+        }
+    }
+
+    pub(super) fn answer(&self) -> Response {
+        let text = escape_line(&self.text(), LONGEST);
+        let mut response = answer::text(self.status(), text.clone());
+        let headers = response.headers_mut();
+        match self {
+            Self::Method(allowed) => drop(HeaderValue::from_str(allowed.as_str()).map(|it| headers.insert(ALLOW, it))),
+            Self::Overloaded => drop(headers.insert(RETRY_AFTER, SOON)),
+            _ => {}
+        }
+        response.extensions_mut().insert(LogReason::Text(text));
+        response
+    }
+}
