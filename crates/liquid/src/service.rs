@@ -24,8 +24,10 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use berth_cluster::{Events, FlavorGroupsCache, Pauses, Routes, Store, Writer};
+use berth_core::GroupName;
 use berth_core::liquid::request::ChangeRequest;
 use berth_core::liquid::resources::ResourceConfig;
+use berth_core::liquid::units::RamUnit;
 use berth_core::liquid::validation::check_zone;
 use berth_crds::{CommitmentChange, CommittedResource, Hypervisor, Reservation};
 use berth_http::{Forwarder, Role};
@@ -38,6 +40,7 @@ use self::answer::Answer;
 use self::decode::Decoder;
 use self::queue::ZoneQueues;
 use crate::changes::ChangesUnderWay;
+use crate::info::PublishedInfo;
 use crate::server::{ChangeCall, ChangeHandler, ChangeVerdict, LiquidMetrics};
 
 pub use dry_run::{DryRun, DryRunVerdict, ProposedSpec};
@@ -81,16 +84,29 @@ pub trait Leading: Send + Sync + 'static {
 }
 
 /// The service info that callers act on.
-pub trait PublishedInfo: Send + Sync + 'static {
+pub trait ServedInfo: Send + Sync + 'static {
     /// Its version; `None` if none was ever published.
     fn version(&self) -> Option<i64>;
+
+    /// The unit in which callers count the RAM of a group, if it is published. It may differ from the configured one.
+    fn ram_unit(&self, group: &GroupName) -> Option<RamUnit>;
+}
+
+impl ServedInfo for PublishedInfo {
+    fn version(&self) -> Option<i64> {
+        self.get().map(|publication| publication.info.version)
+    }
+
+    fn ram_unit(&self, group: &GroupName) -> Option<RamUnit> {
+        self.get()?.ram_unit(group)
+    }
 }
 
 /// The dependencies of the service.
 pub struct Context {
     pub leading: Arc<dyn Leading>,
     pub forwarder: Arc<dyn Forwarder>,
-    pub info: Arc<dyn PublishedInfo>,
+    pub info: Arc<dyn ServedInfo>,
     pub dry_run: Arc<dyn DryRun>,
     pub flavor_groups: FlavorGroupsCache,
     pub resources: ResourceConfig,
@@ -178,11 +194,6 @@ impl ChangeService {
     async fn answer(&self, asked: &Asked) -> Answer {
         if let Err(error) = check_zone(&asked.request.zone) {
             return Answer::refused(StatusCode::BAD_REQUEST, error.to_string());
-        }
-        let Some(version) = self.context.info.version() else { return Answer::not_ready() };
-        if asked.request.info_version != version {
-            let text = texts::version_mismatch(asked.request.info_version, version);
-            return Answer::refused(StatusCode::CONFLICT, text);
         }
         if asked.request.dry_run { self.try_only(asked).await } else { self.apply(asked).await }
     }

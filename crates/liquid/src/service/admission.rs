@@ -7,10 +7,13 @@ use axum::http::StatusCode;
 use berth_cluster::indexes::CHANGE_BY_COMMITMENT;
 use berth_cluster::{ObjectKey, Partial, RouteError};
 use berth_core::commitment::{ResourceType, Spec, State};
+use berth_core::flavor::FlavorGroups;
 use berth_core::liquid::conversion::{LimesCommitment, convert};
+use berth_core::liquid::resources::{GroupResources, ResourceConfig};
+use berth_core::liquid::units::RamUnit;
 use berth_core::liquid::validation::{Facts, Item, RequestError, validate};
 use berth_core::quantity::{binary, decimal};
-use berth_core::{ClusterName, CommitmentUuid};
+use berth_core::{ClusterName, CommitmentUuid, GroupName};
 use berth_crds::conditions::{self, safety};
 use berth_crds::{
     CommitmentState, CommittedResource, CommittedResourceSpec, Reservation, Time, committed_resource, facts, labels,
@@ -49,6 +52,10 @@ pub(super) enum Obstacle {
     Check(RequestError),
     /// There are no flavor groups.
     NotReady,
+    /// No service info was ever published.
+    Unpublished,
+    /// The caller acts on another service info than this one.
+    Version(i64),
     /// The API server of the home cluster cannot be reached.
     Away,
     /// It cannot be decided now, for this reason.
@@ -96,7 +103,11 @@ impl ChangeService {
     pub(super) fn answer_obstacle(&self, asked: &Asked, obstacle: Obstacle) -> Answer {
         match obstacle {
             Obstacle::NotReady if asked.request.dry_run => self.no_verdict(asked, texts::NOT_READY.to_owned()),
-            Obstacle::NotReady => Answer::not_ready(),
+            Obstacle::NotReady | Obstacle::Unpublished => Answer::not_ready(),
+            Obstacle::Version(current) => {
+                let text = texts::version_mismatch(asked.request.info_version, current);
+                Answer::refused(StatusCode::CONFLICT, text)
+            }
             Obstacle::Away => Answer::unavailable(texts::API_SERVER_AWAY, 5),
             Obstacle::Waits(text) => self.no_verdict(asked, text),
             Obstacle::Check(error) if error.is_malformed() || !asked.takes_reasons() => {
@@ -131,11 +142,17 @@ impl ChangeService {
         existing: &BTreeMap<CommitmentUuid, Spec>,
         now: Timestamp,
     ) -> Result<Vec<Item>, Obstacle> {
+        match self.context.info.version() {
+            None => return Err(Obstacle::Unpublished),
+            Some(current) if current != asked.request.info_version => return Err(Obstacle::Version(current)),
+            Some(_) => {}
+        }
         let known = self.context.flavor_groups.get().map_err(|error| {
             warn!(greq = asked.global_id(), %error, "a change of commitments waits for flavor groups");
             Obstacle::NotReady
         })?;
-        let facts = Facts { groups: &known.groups, config: &self.context.resources, existing, now };
+        let config = self.published_resources(&known.groups);
+        let facts = Facts { groups: &known.groups, config: &config, existing, now };
         match validate(&asked.request, &facts) {
             // The newest groups cannot be read, and it may be one of them.
             Err(error @ RequestError::UnknownGroup(_)) if known.outdated.is_some() => {
@@ -143,6 +160,16 @@ impl ChangeService {
             }
             checked => Ok(checked?),
         }
+    }
+
+    /// What is configured, with the units of the published info.
+    fn published_resources(&self, groups: &FlavorGroups) -> ResourceConfig {
+        let of_group = |group: &GroupName| {
+            let configured = self.context.resources.of(group);
+            let unit = self.context.info.ram_unit(group).map_or(configured.ram_unit_gib, RamUnit::in_gib);
+            (group.clone(), GroupResources { ram_unit_gib: unit, ..configured })
+        };
+        groups.iter().map(|group| of_group(&group.name)).collect()
     }
 
     /// The stored commitments of the request, whichever cluster they are in.

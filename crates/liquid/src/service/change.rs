@@ -14,7 +14,7 @@ use kube::{Resource as _, ResourceExt as _};
 use tokio::time::{Instant, timeout_at};
 use tracing::{error, info, warn};
 
-use super::admission::{Admitted, AdmittedItem, Obstacle};
+use super::admission::{Admitted, AdmittedItem};
 use super::answer::Answer;
 use super::dry_run::DryRunVerdict;
 use super::queue::{Full, Turn};
@@ -36,7 +36,7 @@ pub(super) struct Deadline {
 
 impl ChangeService {
     pub(super) async fn apply(&self, asked: &Asked) -> Answer {
-        if let Err(obstacle @ (Obstacle::Check(_) | Obstacle::NotReady)) = self.check(asked) {
+        if let Err(obstacle) = self.check(asked) {
             return self.answer_obstacle(asked, obstacle);
         }
         let Ok(_turn) = self.wait_for_turn(asked).await else {

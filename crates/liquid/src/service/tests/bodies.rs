@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use berth_crds::commitment_change::ChangePhase;
 use berth_crds::testing;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -76,6 +77,20 @@ async fn more_items_than_a_change_can_have_are_refused() {
     let item = |number: usize| json!({ "uuid": format!("{number:08}"), "newStatus": "pending", "amount": 1 });
     let request = body((0, 0), &(0..10_000).map(item).collect::<Vec<_>>().into());
     setting.ask(&request).await.is(400, "request is too large to be applied in one step");
+}
+
+#[tokio::test(start_paused = true)]
+async fn amounts_are_in_published_units_and_a_new_info_refuses_requests_that_wait() {
+    let setting = setting();
+    *setting.stubs.ram_unit_gib.lock() = 240;
+    let first = setting.begin(&sale());
+    let change = setting.created(1).await;
+    assert_eq!(change.spec.items[0].after.as_ref().unwrap().amount.as_str(), "480Gi");
+    let second = setting.begin(&announcement());
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    *setting.stubs.version.lock() = Some(VERSION + 1);
+    setting.show(&change, ChangePhase::Accepted, "");
+    assert_eq!((first.await.unwrap().status, second.await.unwrap().status), (200, 409));
 }
 
 /// Values that are near those of a request.

@@ -9,7 +9,9 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use berth_cluster::{ClusterMetrics, Events, FlavorGroupsCache, Pauses, Routes};
+use berth_core::GroupName;
 use berth_core::liquid::resources::{GroupResources, ResourceConfig, ResourceFlags};
+use berth_core::liquid::units::RamUnit;
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommitmentChange, CommittedResource, testing};
 use berth_http::forwarder::Unanswered;
@@ -27,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::changes::ChangesUnderWay;
 use crate::server::{ChangeCall, ChangeHandler as _, LiquidMetrics};
-use crate::service::{ChangeService, Context, DryRun, DryRunVerdict, Leading, ProposedSpec, PublishedInfo, Settings};
+use crate::service::{ChangeService, Context, DryRun, DryRunVerdict, Leading, ProposedSpec, ServedInfo, Settings};
 
 pub(super) const UUID: &str = "3b8f0c52-6f0e-4f6f-9d3a-1f2e3d4c5b6a";
 pub(super) const OTHER: &str = "e71f9a60-0c3d-4d2e-b5a4-6f7e8d9c0b1a";
@@ -39,6 +41,7 @@ pub(super) struct Stubs {
     pub(super) role: Mutex<Role>,
     pub(super) searches: AtomicUsize,
     pub(super) version: Mutex<Option<i64>>,
+    pub(super) ram_unit_gib: Mutex<u64>,
     pub(super) verdict: Mutex<DryRunVerdict>,
     pub(super) dry_runs: Mutex<Vec<Vec<ProposedSpec>>>,
     /// Path, request id and time left of what was forwarded.
@@ -57,9 +60,13 @@ impl Leading for Stubs {
     }
 }
 
-impl PublishedInfo for Stubs {
+impl ServedInfo for Stubs {
     fn version(&self) -> Option<i64> {
         *self.version.lock()
+    }
+
+    fn ram_unit(&self, _: &GroupName) -> Option<RamUnit> {
+        RamUnit::new(*self.ram_unit_gib.lock()).ok()
     }
 }
 
@@ -150,6 +157,7 @@ pub(super) fn with(settings: Settings, pause: config::Pause, clock: Arc<dyn Cloc
         role: Mutex::new(Role::Leader),
         searches: AtomicUsize::default(),
         version: Mutex::new(Some(VERSION)),
+        ram_unit_gib: Mutex::new(480),
         verdict: Mutex::new(DryRunVerdict::Fits),
         dry_runs: Mutex::default(),
         forwarded: Mutex::default(),
@@ -185,7 +193,7 @@ pub(super) fn with(settings: Settings, pause: config::Pause, clock: Arc<dyn Cloc
 
 fn resources() -> ResourceConfig {
     let flags = ResourceFlags { handles_commitments: true, handles_dry_run: true, ..ResourceFlags::default() };
-    let group = GroupResources { ram: flags, cores: flags, ram_unit_gib: 480, ..GroupResources::default() };
+    let group = GroupResources { ram: flags, cores: flags, ram_unit_gib: 1, ..GroupResources::default() };
     [("*".into(), group)].into_iter().collect()
 }
 
