@@ -12,10 +12,10 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tokio::time::timeout;
 
-use crate::chain::is_caused_by;
 use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
 use crate::names::names;
 use crate::{Cluster, Clusters, chain};
+use berth_telemetry::chain::is_caused_by;
 
 mod error;
 mod stack;

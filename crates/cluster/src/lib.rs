@@ -9,7 +9,6 @@
 mod access_reviews;
 mod admission;
 mod answers;
-mod chain;
 mod cluster;
 mod cluster_health;
 mod clusters;
@@ -49,7 +48,7 @@ mod write_limiter;
 
 pub use access_reviews::{AccessReviews, AccessVerdict};
 pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
-pub use chain::chain;
+pub use berth_telemetry::chain::chain;
 pub use cluster::Cluster;
 pub use cluster_health::{ClusterHealth, watch_cluster_health};
 pub use clusters::Clusters;

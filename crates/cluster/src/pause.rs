@@ -113,7 +113,8 @@ impl Pauses {
         })
     }
 
-    fn spec(&self, spec: &CommittedResourceSpec) -> Option<PauseCause> {
+    /// Whether a commitment with this spec is left as it is because of its zone or group.
+    pub fn spec(&self, spec: &CommittedResourceSpec) -> Option<PauseCause> {
         self.names(&spec.availability_zone, &spec.flavor_group_name)
     }
 

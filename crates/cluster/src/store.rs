@@ -242,6 +242,13 @@ impl<K: Kind> Store<K> {
         .await;
     }
 
+    /// Waits until this holds of the store. It is asked again after every change.
+    pub async fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
+        let mut moved = self.shared.moved.subscribe();
+        // Cannot fail: the sender lives as long as this store.
+        while !holds(self) && moved.changed().await.is_ok() {}
+    }
+
     async fn until(&self, so: impl Fn(&Data<K>) -> bool) {
         // Cannot fail: the sender lives as long as this store.
         let _ = self.shared.moved.subscribe().wait_for(|_| so(&self.shared.data.read())).await;

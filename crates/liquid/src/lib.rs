@@ -4,3 +4,4 @@ pub mod changes;
 pub mod configured;
 pub mod info;
 pub mod server;
+pub mod service;

@@ -5,7 +5,6 @@ mod admission_limiter;
 mod api;
 mod body;
 mod explain;
-mod forwarder;
 mod handle;
 mod limits;
 mod refusal;
@@ -24,8 +23,8 @@ use crate::Backend;
 
 pub use crate::wire::PATH;
 pub use api::Api;
+pub use berth_http::forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
 pub use explain::explain_router;
-pub use forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
 pub use limits::ApiLimits;
 pub use showing::TokensInForce;
 pub use time_and_random::TimeAndRandom;

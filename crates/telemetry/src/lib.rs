@@ -1,5 +1,6 @@
 //! Shared by all processes: configuration, metrics, logs, clock and shutdown.
 
+pub mod chain;
 pub mod clock;
 pub mod config;
 pub mod error;

@@ -24,6 +24,7 @@ mod selector;
 mod server;
 mod stepped;
 mod stop;
+pub mod stub;
 mod tls;
 mod verb;
 mod watch;

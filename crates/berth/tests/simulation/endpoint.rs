@@ -90,12 +90,13 @@ impl Forwarder for Network {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        path: &'a str,
         body: Bytes,
         _: &'a HeaderMap,
         left: Duration,
     ) -> BoxFuture<'a, Response> {
         let endpoint = self.open.lock().get(leader).cloned();
-        let request = Request::post(PATH).header(FORWARDED, "1").header(DEADLINE_MS, left.as_millis().to_string());
+        let request = Request::post(path).header(FORWARDED, "1").header(DEADLINE_MS, left.as_millis().to_string());
         let request = request.body(Body::from(body)).unwrap();
         Box::pin(async move {
             let sent = async { endpoint?.send(request).await };

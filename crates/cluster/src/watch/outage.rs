@@ -9,7 +9,7 @@ use kube_runtime::watcher;
 
 use crate::answers::describe_status;
 use crate::chain;
-use crate::chain::is_caused_by;
+use berth_telemetry::chain::is_caused_by;
 
 /// Why a list or a watch has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

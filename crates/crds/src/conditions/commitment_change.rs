@@ -38,6 +38,15 @@ pub const DELETIONS_ARE_LEFT: &str = "the change is accepted; commitments are st
 /// Outcome of a change whose deadline has passed.
 pub const TIMEOUT: &str = "timeout";
 
+/// Outcome of a change whose caller did not wait for the outcome.
+pub const ABANDONED: &str = "the caller has gone away";
+
+/// Outcome of a change that its process did not decide.
+pub const INTERRUPTED: &str = "the process that executed the change has ended";
+
+/// Outcome of a change whose object was deleted.
+pub const DELETED: &str = "the change was deleted";
+
 /// True if nothing is left to do.
 pub fn is_finished(conditions: &[Condition]) -> bool {
     conditions::find(conditions, FINISHED)

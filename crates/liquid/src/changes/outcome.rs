@@ -15,7 +15,7 @@ pub enum ItemOutcome {
 
 /// The outcome of a commitment with the spec that was written to it. One that holds nothing any more needs no decision, and
 /// neither does one that holds at least as much already.
-pub(super) fn outcome(object: &CommittedResource, written: &Spec, now: Timestamp) -> ItemOutcome {
+pub(crate) fn outcome(object: &CommittedResource, written: &Spec, now: Timestamp) -> ItemOutcome {
     let covers = facts::accepted_spec(object).is_some_and(|accepted| accepted.covers(written));
     if written.phase(now) != Phase::Wanted || covers {
         return ItemOutcome::Accepted;

@@ -88,9 +88,9 @@ pub fn describe(reason: &RollBackReason, facts: &ChangeFacts) -> String {
             let waiting = facts.items.iter().filter(|item| item.outcome == ItemOutcome::Waiting).count();
             format!("{}: {waiting} commitment(s) were not decided in time", texts::TIMEOUT)
         }
-        RollBackReason::Abandoned => "the caller has gone away".to_owned(),
-        RollBackReason::Interrupted => "the process that executed the change has ended".to_owned(),
-        RollBackReason::Deleted => "the change was deleted".to_owned(),
+        RollBackReason::Abandoned => texts::ABANDONED.to_owned(),
+        RollBackReason::Interrupted => texts::INTERRUPTED.to_owned(),
+        RollBackReason::Deleted => texts::DELETED.to_owned(),
         RollBackReason::Conflict => format!("{}: a commitment was changed by another writer", texts::CONFLICT),
         RollBackReason::Refused(why) => escape_line(why, MAX_MESSAGE),
         RollBackReason::Rejected(rejected) => rejection(rejected),

@@ -83,6 +83,11 @@ impl UnderWay {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// The object was not created, so no controller will end the change.
+    pub fn forget(self) {
+        self.changes.end(&self.name);
+    }
 }
 
 impl Drop for UnderWay {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 use berth_scheduler::{
-    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
-    SlotRequest,
+    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
+    SchedulerError, Shortage, SlotRequest,
 };
 
 use super::External;

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
+use berth_http::client;
 use berth_scheduler::{
-    BuiltIn, Candidates, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError,
-    Shortage, SlotRequest,
+    BuiltIn, Candidates, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
+    SchedulerError, Shortage, SlotRequest,
 };
 use berth_telemetry::config::Token;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -20,7 +21,6 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{debug, error, info};
 
 use super::failure::Failure;
-use crate::web;
 use crate::wire::{self, Ids};
 
 /// A scheduler behind HTTP.
@@ -259,7 +259,7 @@ impl Link {
                 None => builder,
             }
         };
-        let client = web::client(settings).map_err(|error| Failure::Create(web::line(error)))?;
+        let client = client::build(settings).map_err(|error| Failure::Create(client::line(error)))?;
         Ok(Self { client, url: url.to_owned(), timeout, authorization: None })
     }
 
@@ -294,7 +294,7 @@ impl Link {
             answer => answer,
         };
         answer.map_err(|error| {
-            if error.is_builder() { Failure::Create(web::line(error)) } else { Failure::Send(web::line(error)) }
+            if error.is_builder() { Failure::Create(client::line(error)) } else { Failure::Send(client::line(error)) }
         })
     }
 
@@ -303,15 +303,15 @@ impl Link {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        let request = request.build().map_err(|error| Failure::Create(web::line(error)))?;
+        let request = request.build().map_err(|error| Failure::Create(client::line(error)))?;
         Ok(self.client.execute(request).await)
     }
 
     async fn hosts(&self, mut answer: Response, deadline: Instant) -> Result<Vec<HostName>, Failure> {
         let mut body = Vec::new();
-        let whole = timeout_at(deadline, web::first_bytes(&mut answer, MOST, &mut body)).await;
+        let whole = timeout_at(deadline, client::first_bytes(&mut answer, MOST, &mut body)).await;
         let whole = match whole {
-            Ok(whole) => whole.map_err(|error| Failure::Decode(web::line(error)))?,
+            Ok(whole) => whole.map_err(|error| Failure::Decode(client::line(error)))?,
             Err(_) => return Err(Failure::Decode(self.no_answer("the answer did not end"))),
         };
         wire::decode_answer(&body).map_err(|error| {
@@ -331,7 +331,7 @@ fn is_of_the_connection(error: &reqwest::Error) -> bool {
 
 async fn refused(mut answer: Response, deadline: Instant) -> Failure {
     let (code, mut body) = (answer.status().as_u16(), Vec::new());
-    let read = timeout_at(deadline, web::first_bytes(&mut answer, MAX_ERROR_BYTES, &mut body)).await;
+    let read = timeout_at(deadline, client::first_bytes(&mut answer, MAX_ERROR_BYTES, &mut body)).await;
     let readable = matches!(read, Ok(Ok(_)));
     // The texts of servers end with a line break, and this one goes on in a condition.
     Failure::Status { code, body: readable.then(|| String::from_utf8_lossy(&body).trim_end().to_owned()) }

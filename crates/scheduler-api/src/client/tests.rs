@@ -14,7 +14,7 @@ use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey};
 use berth_scheduler::{BuiltIn, Options, Request, Scheduler, SchedulerError, Settings, SlotRequest, WaitingRank};
 
 use super::External;
-use crate::tests::stub::{Reply, Stub};
+use berth_testkit::stub::{Reply, Stub};
 
 /// Long enough for every expected answer.
 const LONG: Duration = Duration::from_secs(30);
@@ -71,13 +71,13 @@ fn question() -> Request {
 }
 
 fn external(stub: &Stub, view: Arc<BuiltIn>) -> External {
-    External::with_timeout(&stub.url(), Some("berth/1.0"), view, LONG).unwrap()
+    External::with_timeout(&stub.url(crate::wire::PATH), Some("berth/1.0"), view, LONG).unwrap()
 }
 
 /// The result of a probe of a server with these replies.
 async fn probe(timeout: Duration, replies: impl IntoIterator<Item = Reply>) -> (Result<Vec<HostName>, String>, Stub) {
     let stub = Stub::start(replies).await;
-    let scheduler = External::with_timeout(&stub.url(), None, view(&["a"]), timeout).unwrap();
+    let scheduler = External::with_timeout(&stub.url(crate::wire::PATH), None, view(&["a"]), timeout).unwrap();
     let answer = scheduler.probe(&question()).await;
     (answer.map_err(|error| text(&error)), stub)
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use berth_core::text::escape_line;
+use berth_http::client;
 use berth_telemetry::config::Token;
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Url};
 use tokio::time::timeout;
 
 use super::{LeaderAnswer, Subject};
-use crate::web;
 
 /// From connecting to the last byte of the answer.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -65,8 +65,8 @@ fn request(url: &str, subject: &Subject, token: Option<&Token>) -> Result<Reques
     let mut path = Url::parse(url).map_err(|_| wrong())?;
     path.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(subject.path());
     let settings = || Client::builder().redirect(Policy::none()).no_proxy();
-    let unusable = |error| ExplainError::Unreachable { url: url.to_owned(), why: web::line(error) };
-    let request = web::client(settings).map_err(unusable)?.get(path);
+    let unusable = |error| ExplainError::Unreachable { url: url.to_owned(), why: client::line(error) };
+    let request = client::build(settings).map_err(unusable)?.get(path);
     Ok(match token {
         Some(token) => request.header(AUTHORIZATION, format!("Bearer {}", token.reveal())),
         None => request,
@@ -77,12 +77,12 @@ async fn exchange(url: &str, request: RequestBuilder) -> Result<(StatusCode, Vec
     let url = url.to_owned();
     let mut answer = match request.send().await {
         Ok(answer) => answer,
-        Err(error) => return Err(ExplainError::Unreachable { url, why: web::line(error) }),
+        Err(error) => return Err(ExplainError::Unreachable { url, why: client::line(error) }),
     };
     let mut body = Vec::new();
-    match web::first_bytes(&mut answer, MOST, &mut body).await {
+    match client::first_bytes(&mut answer, MOST, &mut body).await {
         Ok(true) => Ok((answer.status(), body)),
         Ok(false) => Err(ExplainError::Unreadable { url, why: format!("it is longer than {MOST} bytes") }),
-        Err(error) => Err(ExplainError::Unreadable { url, why: web::line(error) }),
+        Err(error) => Err(ExplainError::Unreadable { url, why: client::line(error) }),
     }
 }

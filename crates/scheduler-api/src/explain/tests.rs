@@ -3,7 +3,7 @@ use berth_telemetry::config::{Token, decode};
 use serde_json::json;
 
 use super::*;
-use crate::tests::stub::{Reply, Stub};
+use berth_testkit::stub::{Reply, Stub};
 
 fn commitment() -> Subject {
     Subject::Commitment(ObjectKey::new("home".into(), "commitment-1"))

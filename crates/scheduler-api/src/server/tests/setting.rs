@@ -81,6 +81,7 @@ impl Forwarder for Elsewhere {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        _: &'a str,
         body: Bytes,
         _: &'a HeaderMap,
         left: Duration,

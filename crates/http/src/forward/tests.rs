@@ -1,7 +1,10 @@
 //! Forwarding to scripted leaders.
 
+use berth_testkit::stub::{Reply, Stub};
+
 use super::*;
-use crate::tests::stub::{Reply, Stub};
+
+const PATH: &str = "/scheduler/nova/external";
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -18,9 +21,10 @@ async fn to(leader: &str, left: Duration) -> (StatusCode, HeaderMap, String) {
         ("x-request-id", "req-7"),
         ("content-type", "application/json"),
         ("authorization", "Bearer t"),
+        ("x-auth-token", "gAAAA"),
         ("cookie", "c"),
     ]);
-    let response = forward().forward(leader, Bytes::from_static(b"{\"a\":1}"), &sent, left).await;
+    let response = forward().forward(leader, PATH, Bytes::from_static(b"{\"a\":1}"), &sent, left).await;
     let (parts, body) = response.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     (parts.status, parts.headers, String::from_utf8(body.to_vec()).unwrap())
@@ -44,6 +48,7 @@ async fn the_leader_gets_the_body_the_name_of_the_request_the_token_and_what_is_
         ("x-request-id", Some("req-7")),
         ("content-type", Some("application/json")),
         ("authorization", Some("Bearer t")),
+        ("x-auth-token", Some("gAAAA")),
         ("cookie", None),
     ] {
         assert_eq!(asked.header(name), value, "{name}");
@@ -110,7 +115,7 @@ async fn an_answer_that_is_cut_is_503_and_nothing_is_sent_twice() {
 
 /// Whether the request may be sent to the next leader.
 async fn is_unanswered(leader: &str, left: Duration) -> bool {
-    let response = forward().forward(leader, Bytes::new(), &HeaderMap::new(), left).await;
+    let response = forward().forward(leader, PATH, Bytes::new(), &HeaderMap::new(), left).await;
     response.extensions().get::<Unanswered>().is_some()
 }
 

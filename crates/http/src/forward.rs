@@ -6,8 +6,6 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use berth_http::answer;
-use berth_http::request_id::X_REQUEST_ID;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use reqwest::redirect::Policy;
@@ -15,8 +13,10 @@ use reqwest::{Client, RequestBuilder};
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::server::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, PATH, Unanswered};
-use crate::web;
+use crate::answer;
+use crate::client;
+use crate::forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
+use crate::request_id::X_REQUEST_ID;
 
 /// A leader that takes longer to accept a connection counts as gone.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -24,8 +24,9 @@ const CONNECT: Duration = Duration::from_secs(1);
 const MOST: usize = 64 << 20;
 /// Seconds. A new leader is there within 15, and mostly much sooner.
 const TRY_AGAIN: HeaderValue = HeaderValue::from_static("2");
+const X_AUTH_TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 /// The headers of the client that are forwarded. The leader checks the token as well.
-const SENT: [HeaderName; 3] = [AUTHORIZATION, CONTENT_TYPE, X_REQUEST_ID];
+const SENT: [HeaderName; 4] = [AUTHORIZATION, X_AUTH_TOKEN, CONTENT_TYPE, X_REQUEST_ID];
 const ANSWERED: [HeaderName; 4] = [CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS, RETRY_AFTER, WWW_AUTHENTICATE];
 
 /// Forwards requests to the leader, over connections that stay open.
@@ -51,11 +52,11 @@ impl Forward {
     pub fn new(me: &str) -> reqwest::Result<Self> {
         let settings = || Client::builder().connect_timeout(CONNECT).redirect(Policy::none()).no_proxy();
         let me = HeaderValue::from_str(me).unwrap_or(HeaderValue::from_static("1"));
-        Ok(Self { client: web::client(settings)?, me })
+        Ok(Self { client: client::build(settings)?, me })
     }
 
-    fn request(&self, leader: &str, body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {
-        let request = self.client.post(format!("{leader}{PATH}"));
+    fn request(&self, url: &str, body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {
+        let request = self.client.post(url);
         let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         let request = request.header(FORWARDED, &self.me).header(DEADLINE_MS, left);
         request.headers(chosen(headers, SENT)).body(body)
@@ -66,11 +67,13 @@ impl Forwarder for Forward {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        path: &'a str,
         body: Bytes,
         headers: &'a HeaderMap,
         left: Duration,
     ) -> BoxFuture<'a, Response> {
-        let (url, request) = (format!("{leader}{PATH}"), self.request(leader, body, headers, left));
+        let url = format!("{leader}{path}");
+        let request = self.request(&url, body, headers, left);
         async move {
             // Elapsed, or cut: the leader may have decided, and then its assume entry holds the host until it runs out.
             let answer = timeout(left, exchange(request)).await.unwrap_or(Err(ForwardError::Slow(left)));
@@ -90,13 +93,13 @@ fn chosen<const N: usize>(headers: &HeaderMap, names: [HeaderName; N]) -> Header
 async fn exchange(request: RequestBuilder) -> Result<Response, ForwardError> {
     let mut answer = request.send().await.map_err(|error| {
         let sent = !error.is_connect() && !error.is_builder();
-        if sent { ForwardError::Cut(web::line(error)) } else { ForwardError::Away(web::line(error)) }
+        if sent { ForwardError::Cut(client::line(error)) } else { ForwardError::Away(client::line(error)) }
     })?;
     let mut body = Vec::new();
-    match web::first_bytes(&mut answer, MOST, &mut body).await {
+    match client::first_bytes(&mut answer, MOST, &mut body).await {
         Ok(true) => {}
         Ok(false) => return Err(ForwardError::Cut(format!("it is longer than {MOST} bytes"))),
-        Err(error) => return Err(ForwardError::Cut(web::line(error))),
+        Err(error) => return Err(ForwardError::Cut(client::line(error))),
     }
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = answer.status();

@@ -1,5 +1,8 @@
 //! A misbehaving server: slow, invalid, missing or endless answers. One request per connection.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its double fails")]
+#![expect(clippy::missing_panics_doc, reason = "it panics only when the double cannot work")]
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The reply to a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// These bytes, and the connection ends.
     Bytes(String),
     /// These bytes, one by one.
@@ -23,56 +26,60 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    pub(crate) fn http(status: u16, headers: &str, body: &str) -> Self {
+    pub fn http(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         Self::Bytes(format!(
             "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
         ))
     }
 
-    pub(crate) fn silence() -> Self {
+    pub fn silence() -> Self {
         Self::Unfinished(String::new())
     }
 }
 
 /// A request as it was received.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub struct Asked {
     head: String,
-    pub(crate) body: Vec<u8>,
+    pub body: Vec<u8>,
 }
 
 impl Asked {
-    pub(crate) fn line(&self) -> &str {
+    /// Method and path.
+    pub fn line(&self) -> &str {
         self.head.lines().next().unwrap().trim_end_matches(" HTTP/1.1")
     }
 
     /// The value of a header, whose name is in lower case.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let mut pairs = self.head.lines().filter_map(|line| line.split_once(": "));
         pairs.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    pub(crate) fn headers(&self) -> Vec<String> {
+    /// The names of all headers, in lower case and sorted.
+    pub fn headers(&self) -> Vec<String> {
         let names = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut names: Vec<String> = names.map(|(key, _)| key.to_lowercase()).collect();
         names.sort();
         names
     }
 
-    pub(crate) fn json(&self) -> Value {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
-pub(crate) struct Stub {
+/// The server. It ends with the runtime of the test.
+pub struct Stub {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Stub {
     /// Answers the first request with the first reply and so on; the last reply is repeated.
-    pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -80,19 +87,21 @@ impl Stub {
         Self { address, asked }
     }
 
-    pub(crate) fn base(&self) -> String {
+    /// The URL without a path.
+    pub fn base(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("{}/scheduler/nova/external", self.base())
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base())
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().clone()
     }
 
-    pub(crate) async fn closed_port() -> String {
+    /// The base URL of a port at which nothing listens.
+    pub async fn closed_port() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }

@@ -1,4 +1,4 @@
-//! The role of this process: only the leader runs requests that change something.
+//! The role of this process: only the leader carries out requests that change something.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {

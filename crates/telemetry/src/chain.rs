@@ -21,7 +21,7 @@ pub fn chain(error: &dyn Error) -> String {
 }
 
 /// Whether `error`, or one of its sources, is an I/O error of this kind.
-pub(crate) fn is_caused_by(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
+pub fn is_caused_by(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
     let mut causes = iter::successors(Some(error), |&error| error.source());
     causes.any(|error| error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == kind))
 }

@@ -1,4 +1,4 @@
-//! How a request reaches the leader, as the server sees it. Whether it is forwarded is decided in `handle`.
+//! How a request reaches the leader, as a server sees it. Whether it is forwarded is decided by its handler.
 
 use std::time::Duration;
 
@@ -16,18 +16,19 @@ pub const DEADLINE_MS: HeaderName = HeaderName::from_static("x-berth-deadline-ms
 pub const NOT_DECIDED: HeaderName = HeaderName::from_static("x-berth-not-decided");
 
 /// An extension of the responses of a [`Forwarder`] that tell only that there is no answer of a leader. The request may
-/// be sent again: a repeated request replaces the claim of the first one.
+/// be sent again if repeating it does no harm.
 #[derive(Clone, Copy, Debug)]
 pub struct Unanswered;
 
 /// Sends requests to the leader.
 pub trait Forwarder: Send + Sync + 'static {
-    /// Forwards the request to the leader at `leader`, for example `http://10.0.0.7:8080`, and returns its response, or
-    /// 503 if there is none within `left`, with [`Unanswered`] if it makes sense to try again. Sets [`FORWARDED`] and [`DEADLINE_MS`]; it selects which of the client's
-    /// `headers` are forwarded.
+    /// Sends the body to this path of the leader at `leader`, for example `http://10.0.0.7:8080`, and returns its response, or
+    /// 503 if there is none within `left`, with [`Unanswered`] if it makes sense to try again. Sets [`FORWARDED`] and
+    /// [`DEADLINE_MS`]; it selects which of the client's `headers` are forwarded.
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        path: &'a str,
         body: Bytes,
         headers: &'a HeaderMap,
         left: Duration,

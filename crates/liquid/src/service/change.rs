@@ -1,0 +1,190 @@
+//! A request that changes commitments: from the queue to its outcome.
+
+use axum::http::StatusCode;
+use berth_cluster::indexes::CHANGE_BY_ZONE;
+use berth_cluster::{Event, EventKind, WriteError};
+use berth_core::CommitmentUuid;
+use berth_core::commitment::Spec;
+use berth_core::liquid::changes::{SpecChange, WriteOrder, order_writes};
+use berth_core::text::escape_line;
+use berth_crds::commitment_change::ChangePhase;
+use berth_crds::{CommitmentChange, facts};
+use jiff::Timestamp;
+use kube::{Resource as _, ResourceExt as _};
+use tokio::time::{Instant, timeout_at};
+use tracing::{error, info, warn};
+
+use super::admission::{Admitted, AdmittedItem};
+use super::answer::Answer;
+use super::dry_run::DryRunVerdict;
+use super::queue::{Full, Turn};
+use super::wait::Ended;
+use super::{Asked, ChangeService, texts};
+use crate::changes::{ItemOutcome, outcome};
+
+/// Executions of one request: one more after a conflict.
+const ATTEMPTS: u32 = 2;
+/// Characters of a note.
+const NOTE: usize = 1000;
+
+/// Until when a request has its outcome.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    pub(super) instant: Instant,
+    pub(super) time: Timestamp,
+}
+
+impl ChangeService {
+    pub(super) async fn apply(&self, asked: &Asked) -> Answer {
+        if let Err(obstacle) = self.check(asked) {
+            return self.answer_obstacle(asked, obstacle);
+        }
+        let Ok(_turn) = self.wait_for_turn(asked).await else {
+            return self.no_verdict(asked, texts::ZONE_BUSY.to_owned());
+        };
+        let deadline = self.deadline();
+        for _ in 0..ATTEMPTS {
+            if let Some(answer) = self.attempt(asked, deadline).await {
+                return answer;
+            }
+            info!(greq = asked.global_id(), "a commitment was changed by another client during its change");
+        }
+        self.no_verdict(asked, texts::OVERTAKEN.to_owned())
+    }
+
+    /// The request is the first of its zone, and no other change of the zone is under way, for example one whose caller
+    /// has gone away.
+    async fn wait_for_turn(&self, asked: &Asked) -> Result<Turn, Full> {
+        let turn = self.queues.enter(&asked.request.zone).await?;
+        let zone = asked.request.zone.as_str();
+        let is_free = |changes: &berth_cluster::Store<CommitmentChange>| {
+            changes.select(&CHANGE_BY_ZONE, zone).iter().all(|entry| !is_executed(entry.object.phase()))
+        };
+        timeout_at(turn.until(), self.context.changes.store().wait_until(is_free)).await.map_err(|_| Full)?;
+        Ok(turn)
+    }
+
+    fn deadline(&self) -> Deadline {
+        let (now, left) = (self.context.clock.now(), self.context.settings.watch_timeout);
+        Deadline { instant: Instant::now() + left, time: now.checked_add(left).unwrap_or(Timestamp::MAX) }
+    }
+
+    /// Executes the request once; `None` after a conflict.
+    async fn attempt(&self, asked: &Asked, deadline: Deadline) -> Option<Answer> {
+        let admitted = match self.admit(asked) {
+            Ok(admitted) => admitted,
+            Err(obstacle) => return Some(self.answer_obstacle(asked, obstacle)),
+        };
+        if is_done(asked, &admitted) {
+            return Some(Answer::Accepted);
+        }
+        if asked.requires_confirmation && self.context.settings.tries_first {
+            match self.try_admitted(asked, &admitted).await {
+                DryRunVerdict::Fits => {}
+                DryRunVerdict::Rejected(rejected) => return Some(self.reject(asked, &admitted, &rejected)),
+                DryRunVerdict::Undecided(uuid, why) => return Some(self.undecided(asked, &uuid, &why)),
+            }
+        }
+        let Some(change) = self.journal(asked, &admitted, deadline.time).await else {
+            return Some(Answer::refused(StatusCode::BAD_REQUEST, texts::TOO_LARGE));
+        };
+        self.carry_out(asked, &admitted, &change, deadline).await
+    }
+
+    /// Rejected before anything was written.
+    fn reject(&self, asked: &Asked, admitted: &Admitted, rejected: &[(CommitmentUuid, String)]) -> Answer {
+        let text = texts::rejection(rejected);
+        info!(
+            greq = asked.global_id(),
+            zone = asked.request.zone.as_str(),
+            commitments = admitted.items.len(),
+            reason = escape_line(&text, NOTE),
+            "change of commitments rejected before it began",
+        );
+        for item in &admitted.items {
+            let Some(object) = &item.object else { continue };
+            let event = Event {
+                kind: EventKind::Warning,
+                reason: "ChangeRejected".to_owned(),
+                action: "ChangeCommitments".to_owned(),
+                note: escape_line(&format!("request {}: {text}", asked.global_id()), NOTE),
+            };
+            self.context.events.publish(&item.key.cluster, &object.object_ref(&()), event);
+        }
+        self.rejected_for_now(text)
+    }
+
+    async fn carry_out(
+        &self,
+        asked: &Asked,
+        admitted: &Admitted,
+        change: &CommitmentChange,
+        deadline: Deadline,
+    ) -> Option<Answer> {
+        let name = change.name_any();
+        let caller = self.context.under_way.begin(&name);
+        let home = berth_core::ClusterName::home();
+        if let Err(error) = self.context.changes.create(&home, change).await {
+            // One whose outcome is unknown may exist, and is then undone because its caller has gone away.
+            if !matches!(error, WriteError::Unknown { .. } | WriteError::Malformed { .. }) {
+                caller.forget();
+            }
+            return Some(not_created(asked, &error));
+        }
+        let ended = self.wait_for_end(&name, admitted, deadline).await;
+        match ended {
+            Ended::Accepted => Some(Answer::Accepted),
+            Ended::Rejected(reason) => Some(self.rejected_for_now(reason)),
+            Ended::Timeout(waiting) => Some(self.timed_out(asked, waiting)),
+            Ended::Conflict => None,
+            Ended::Stopped => Some(self.no_verdict(asked, texts::DELETED.to_owned())),
+            Ended::Refused => Some(Answer::internal(&asked.id)),
+            Ended::Unknown => Some(Answer::unavailable(texts::NOT_IN_TIME, 5)),
+        }
+    }
+
+    fn timed_out(&self, asked: &Asked, waiting: usize) -> Answer {
+        self.context.metrics.count_timeout(false);
+        warn!(greq = asked.global_id(), waiting, "change of commitments timed out");
+        if !asked.requires_confirmation {
+            return Answer::unavailable(texts::NOT_IN_TIME, 5);
+        }
+        self.rejected_for_now(texts::timeout(self.context.settings.watch_timeout, waiting))
+    }
+}
+
+/// Whether a change of the zone must end before the next one begins.
+fn is_executed(phase: ChangePhase) -> bool {
+    matches!(phase, ChangePhase::Pending | ChangePhase::Applying | ChangePhase::RollingBack)
+}
+
+/// Whether everything is as requested already, and was agreed to if that is asked for.
+fn is_done(asked: &Asked, admitted: &Admitted) -> bool {
+    let is_accepted = |item: &AdmittedItem| match (&item.object, &item.after) {
+        (Some(object), Some(after)) => outcome(object, &facts::spec_of(after), admitted.now) == ItemOutcome::Accepted,
+        _ => false,
+    };
+    let specs: Vec<_> = admitted.items.iter().map(spec_change).collect();
+    order_writes(&specs, admitted.now) == WriteOrder::default()
+        && (!asked.requires_confirmation || admitted.items.iter().all(is_accepted))
+}
+
+fn spec_change(item: &AdmittedItem) -> SpecChange {
+    let before: Option<Spec> = item.object.as_deref().map(facts::spec);
+    SpecChange { before, after: item.after.as_ref().map(facts::spec_of) }
+}
+
+/// What the API server says is for the log only.
+fn not_created(asked: &Asked, error: &WriteError) -> Answer {
+    match error {
+        WriteError::NotLeader { .. } => Answer::not_leading(texts::LOST_LEADERSHIP),
+        WriteError::Unavailable { .. } | WriteError::NotServed { .. } | WriteError::Unknown { .. } => {
+            warn!(greq = asked.global_id(), %error, "change of commitments not begun");
+            Answer::unavailable(texts::API_SERVER_AWAY, 5)
+        }
+        error => {
+            error!(greq = asked.global_id(), %error, "change of commitments not begun");
+            Answer::internal(&asked.id)
+        }
+    }
+}

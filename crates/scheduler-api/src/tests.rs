@@ -1,3 +1,0 @@
-//! Fixtures that the tests of several modules share.
-
-pub(crate) mod stub;
