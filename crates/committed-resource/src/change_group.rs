@@ -45,8 +45,12 @@ pub struct OpenChangeFacts {
     /// Its own slots from before the change, while it is undone.
     pub former: Vec<FormerSlot>,
     /// What counted as accepted before the change, once a roll-back has restored the spec.
-    pub restored: Option<Option<CommittedResourceSpec>>,
+    pub restored: Option<FormerAcceptance>,
 }
+
+/// What counted as accepted before a change, if anything did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormerAcceptance(pub Option<CommittedResourceSpec>);
 
 impl ChangeGroup {
     /// A change that has not begun binds nobody.
@@ -111,11 +115,11 @@ pub(crate) fn open_change(changes: &Store<CommitmentChange>, uuid: &str) -> Opti
 pub(crate) fn accepted_before(
     changes: &Store<CommitmentChange>,
     object: &CommittedResource,
-) -> Option<Option<CommittedResourceSpec>> {
+) -> Option<FormerAcceptance> {
     let open = changes.select(&CHANGE_BY_COMMITMENT, &object.spec.commitment_uuid);
     let undone = open.into_iter().find(|entry| entry.object.phase().is_undoing())?;
     let before = undone.object.item(&object.spec.commitment_uuid)?.before.as_ref()?;
-    (before.spec == object.spec).then(|| before.accepted_spec.clone())
+    (before.spec == object.spec).then(|| FormerAcceptance(before.accepted_spec.clone()))
 }
 
 /// Holds the capacity of slots that open changes have deleted, for a process that takes over: before any reconciliation.

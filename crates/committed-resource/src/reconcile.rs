@@ -412,7 +412,7 @@ fn accepted_by_roll_back<'f>(
     ready: Option<&CommitmentReady>,
 ) -> Option<&'f Option<CommittedResourceSpec>> {
     let restored = facts.change.as_ref()?.restored.as_ref()?;
-    (!ready.is_some_and(|ready| ready.ready)).then_some(restored)
+    (!ready.is_some_and(|ready| ready.ready)).then_some(&restored.0)
 }
 
 /// The result of a reconciliation before its report.

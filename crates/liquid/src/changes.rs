@@ -1,4 +1,4 @@
-//! The controller of CommitmentChanges: it applies a change, one write after the other, and completes it or undoes all of it.
+//! The controller of `CommitmentChange` objects: it applies a change, one write after the other, and completes it or undoes all of it.
 //!
 //! What was done is never read from the status alone: each step compares with the objects, so that it can be repeated
 //! (docs/architecture.md, "Changes of commitments").

@@ -1,4 +1,5 @@
 //! Changes of commitments with the controllers of commitments and slots, on a host that is full.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Dry runs of changes of commitments.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;
 

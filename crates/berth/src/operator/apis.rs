@@ -167,7 +167,8 @@ impl Apis {
             routes = routes.merge(router(Arc::new(api)));
         }
         if served.liquid {
-            let api = liquid_api(memory, environment, liquid, manager, &parts.stop);
+            let forwarder = Arc::new(forward(deciding)?);
+            let api = liquid_api(memory, environment, (deciding, forwarder), liquid, manager, &parts.stop);
             routes = routes.merge(liquid_router(Arc::new(api)));
             log_access(liquid, &address);
         }
@@ -207,10 +208,14 @@ fn scheduler_api(
     let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
     let keys = &environment.configuration.scheduler;
     let tokens = tokens::follow(keys, parts)?;
-    let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
+    let forward = forward(deciding)?;
     let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
     let limits = ApiLimits::default().with_body(keys.max_body_bytes);
     Ok(Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens))
+}
+
+fn forward(deciding: &DecidingState) -> Result<Forward, Error> {
+    Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })
 }
 
 async fn report_pipelines(memory: Memory, component: Component, parts: Parts) {

@@ -3,17 +3,26 @@
 use std::sync::Arc;
 
 use berth_cluster::{Manager, Scope};
+use berth_committed_resource::{ChangeVerdict, ProposedCommitment};
+use berth_http::{Forwarder, Role};
+use berth_liquid::configured::resource_config;
 use berth_liquid::info::{self, InfoMap, InfoPublisher, InfoPublisherParts};
 use berth_liquid::server::{BodyLimits, LiquidAccess, LiquidApi, LiquidParts, Switches};
+use berth_liquid::service::{self, ChangeService, DryRun, DryRunVerdict, ProposedSpec};
+use berth_scheduler_api::Chosen;
 use berth_telemetry::config::CommittedResourceApi;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::{Environment, Memory};
+use super::controllers::pauses;
+use super::{DecidingState, Environment, Memory};
 
 /// The API. The work that goes with it, until `stop`, is added to the manager.
 pub(crate) fn liquid_api(
     memory: &Memory,
     environment: &Environment<'_>,
+    (deciding, forwarder): (&DecidingState, Arc<dyn Forwarder>),
     access: LiquidAccess,
     manager: &mut Manager,
     stop: &CancellationToken,
@@ -23,12 +32,81 @@ pub(crate) fn liquid_api(
     LiquidApi::new(LiquidParts {
         source: memory.service_info.clone(),
         published: memory.published_info.clone(),
-        changes: None,
+        changes: Some(Arc::new(change_service(memory, environment, deciding, forwarder))),
         switches: switches(keys),
         access,
         limits: BodyLimits::new(keys.max_request_bytes),
         metrics: environment.metrics.liquid.clone(),
     })
+}
+
+fn change_service(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    deciding: &DecidingState,
+    forwarder: Arc<dyn Forwarder>,
+) -> ChangeService {
+    let (stores, keys) = (&memory.stores, &environment.configuration.committed_resource_api);
+    ChangeService::new(service::Context {
+        leading: Arc::new(deciding.clone()),
+        forwarder,
+        info: Arc::new(memory.published_info.clone()),
+        dry_run: Arc::new(deciding.clone()),
+        flavor_groups: memory.flavor_groups.clone(),
+        resources: resource_config(&keys.flavor_groups),
+        commitments: stores.commitments.clone(),
+        reservations: stores.reservations.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        changes: environment.writer(&stores.changes),
+        under_way: memory.changes_under_way.clone(),
+        routes: environment.routes.clone(),
+        pauses: pauses(memory, environment),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        ids: environment.ids.clone(),
+        metrics: environment.metrics.liquid.clone(),
+        settings: service::Settings {
+            watch_timeout: keys.watch_timeout,
+            queue_length: keys.change_queue_length,
+            queue_wait: keys.change_queue_wait,
+            retry_after_rejection: keys.retry_after_rejection,
+            tries_first: matches!(*environment.scheduler, Chosen::BuiltIn(_)),
+        },
+    })
+}
+
+impl service::Leading for DecidingState {
+    fn role(&self) -> Role {
+        Self::role(self)
+    }
+
+    fn find_leader(&self) {
+        Self::find_leader(self);
+    }
+}
+
+/// The controller of commitments answers, with what it would do itself.
+impl DryRun for DecidingState {
+    fn dry_run<'a>(&'a self, change: Vec<ProposedSpec>, request_id: &'a str) -> BoxFuture<'a, DryRunVerdict> {
+        async move {
+            let first = change.first().map(|one| one.uuid.clone()).unwrap_or_default();
+            let Some(controllers) = self.controllers() else {
+                return DryRunVerdict::Undecided(first, "this process does not lead yet".to_owned());
+            };
+            let change: Vec<_> = change.into_iter().map(proposed).collect();
+            match controllers.commitments().dry_run_change(&change, request_id).await {
+                ChangeVerdict::Fits => DryRunVerdict::Fits,
+                ChangeVerdict::Rejected(rejected) => DryRunVerdict::Rejected(rejected),
+                ChangeVerdict::Undecided(uuid, why) => DryRunVerdict::Undecided(uuid, why),
+            }
+        }
+        .boxed()
+    }
+}
+
+fn proposed(one: ProposedSpec) -> ProposedCommitment {
+    let ProposedSpec { key, uuid, object, after } = one;
+    ProposedCommitment { key, uuid, object, after }
 }
 
 fn switches(keys: &CommittedResourceApi) -> Switches {

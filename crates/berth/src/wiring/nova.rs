@@ -45,7 +45,7 @@ impl DecidingState {
         self.controllers.get()
     }
 
-    fn find_leader(&self) {
+    pub(super) fn find_leader(&self) {
         self.leadership.iter().for_each(Leadership::read_lease_soon);
     }
 

@@ -100,7 +100,14 @@ fn target(group: &FlavorGroup, memory: Bytes) -> Target {
 
 fn world(groups: &FlavorGroups) -> PlannerInput<'_> {
     static NO_CAPACITY: BTreeMap<HostName, Resources> = BTreeMap::new();
-    PlannerInput { groups, slots: &[], free_capacity: &NO_CAPACITY, taken: &|_| false, max_new_slots: Some(SLOTS), change: None }
+    PlannerInput {
+        groups,
+        slots: &[],
+        free_capacity: &NO_CAPACITY,
+        taken: &|_| false,
+        max_new_slots: Some(SLOTS),
+        change: None,
+    }
 }
 
 /// Groups that are written and parsed again are equal for the domain.

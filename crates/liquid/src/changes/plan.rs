@@ -11,6 +11,7 @@ const MAX_OVERWRITES: u32 = 5;
 
 /// A change and its commitments, as far as its next step depends on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub struct ChangeFacts {
     pub phase: ChangePhase,
     pub is_finished: bool,
@@ -28,6 +29,7 @@ pub struct ChangeFacts {
 
 /// One commitment of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub struct ItemFacts {
     pub uuid: String,
     /// Written before all others, because it releases capacity.

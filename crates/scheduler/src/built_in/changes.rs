@@ -58,7 +58,7 @@ impl Inner {
 
     /// Whether a host has less than nothing free, and less than before the decision.
     fn is_worse(&self, overlay: &Overlay<'_>, host: &HostName) -> bool {
-        let free = |of: Option<Amounts>| of.map(|free| free.or_zero()).unwrap_or_default();
+        let free = |of: Option<Amounts>| of.map(Amounts::or_zero).unwrap_or_default();
         let (after, before) = (free(overlay.free(host)), free(self.fleet.view.free(host)));
         let least = Resources::new(before.memory.min(Resources::ZERO.memory), before.cpu.min(Resources::ZERO.cpu));
         !least.fits(after)
@@ -85,7 +85,9 @@ impl Inner {
 
     pub(super) fn hold_for_change(&mut self, change: &str, slots: &[(HostName, Resources)]) {
         let mut wanted: BTreeMap<&HostName, Resources> = BTreeMap::new();
-        slots.iter().for_each(|(host, size)| *wanted.entry(host).or_default() += *size);
+        for (host, size) in slots {
+            *wanted.entry(host).or_default() += *size;
+        }
         for (host, wanted) in wanted {
             let Some(free) = self.fleet.view.free(host).and_then(Amounts::known) else { continue };
             let free = free.at_least_zero();

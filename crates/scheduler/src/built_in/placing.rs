@@ -148,7 +148,9 @@ impl Inner {
         overlay: &mut Overlay<'_>,
         change: &[CommitmentRequest],
     ) -> Vec<Vec<Result<Found, SchedulerError>>> {
-        change.iter().for_each(|commitment| self.release_all(overlay, commitment));
+        for commitment in change {
+            self.release_all(overlay, commitment);
+        }
         change.iter().map(|commitment| self.find_all(overlay, commitment)).collect()
     }
 
