@@ -154,7 +154,7 @@ impl Asked {
 }
 
 impl ChangeHandler for ChangeService {
-    fn change<'a>(&'a self, request: ChangeCall) -> BoxFuture<'a, Response> {
+    fn change(&self, request: ChangeCall) -> BoxFuture<'_, Response> {
         async move {
             match self.forward(&request).await {
                 Some(response) => response,

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 /// The future is dropped when the client goes away.
 pub trait ChangeHandler: Send + Sync + 'static {
     /// Answers the request. The response may have a [`ChangeVerdict`] as an extension, for the metrics.
-    fn change<'a>(&'a self, request: ChangeCall) -> BoxFuture<'a, Response>;
+    fn change(&self, request: ChangeCall) -> BoxFuture<'_, Response>;
 }
 
 /// A request whose body has arrived.

@@ -38,7 +38,7 @@ struct Answer {
 struct Echo;
 
 impl ChangeHandler for Echo {
-    fn change<'a>(&'a self, request: ChangeCall) -> BoxFuture<'a, Response> {
+    fn change(&self, request: ChangeCall) -> BoxFuture<'_, Response> {
         let ChangeCall { body, headers, request_id } = request;
         let seen = json!({ "bytes": body.len(), "id": request_id, "header": headers.contains_key("x-auth-token") });
         let mut response = answer::json(StatusCode::OK, &seen);
