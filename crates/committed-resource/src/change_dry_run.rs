@@ -123,14 +123,16 @@ impl<S: Scheduler> CommittedResourceController<S> {
         planned: &[PlannedCommitment<'_>],
     ) -> Result<Vec<(CommitmentUuid, String)>, ChangeVerdict> {
         let counted: Vec<_> = planned.iter().filter_map(|one| Some((one, one.claim()?))).collect();
-        let claims: Vec<_> = counted.iter().map(|(one, claim)| (one.proposed.key.clone(), CoresClaim::clone(claim))).collect();
+        let claims: Vec<_> =
+            counted.iter().map(|(one, claim)| (one.proposed.key.clone(), CoresClaim::clone(claim))).collect();
         let wanted: BTreeMap<_, _> =
             change.iter().map(|one| (one.key.clone(), one.after.as_ref().map(facts::spec_of))).collect();
         let results = self.context().cores.check_change(&claims, &wanted, self.context().clock.trusted_now());
         let mut short = Vec::new();
         for ((one, claim), result) in counted.iter().zip(results) {
             let ClaimResult::Short { available, provisional } = result else { continue };
-            let text = Message::InsufficientCores { available: available.get(), requested: claim.cores.get() }.to_string();
+            let text =
+                Message::InsufficientCores { available: available.get(), requested: claim.cores.get() }.to_string();
             if provisional {
                 return Err(ChangeVerdict::Undecided(one.proposed.uuid.clone(), text));
             }
@@ -148,11 +150,8 @@ impl ProposedCommitment {
         let spec = self.after.clone()?;
         let Some(object) = &self.object else {
             let mut new = CommittedResource::new(&self.key.name, spec);
-            new.metadata = ObjectMeta {
-                creation_timestamp: Some(berth_crds::Time(now)),
-                generation: Some(1),
-                ..new.metadata
-            };
+            new.metadata =
+                ObjectMeta { creation_timestamp: Some(berth_crds::Time(now)), generation: Some(1), ..new.metadata };
             return Some(new);
         };
         let mut object = CommittedResource::clone(object);

@@ -198,7 +198,8 @@ impl CoresBook {
         for change in open.iter().filter(|change| is_undecided(change.object.phase())) {
             let own = change.object.spec.items.iter().any(|item| self.objects_of(item).contains(key));
             for item in &change.object.spec.items {
-                let was_in_force = facts::spec_before(item).is_some_and(|spec| spec.phase(Timestamp::MIN) == Phase::Wanted);
+                let was_in_force =
+                    facts::spec_before(item).is_some_and(|spec| spec.phase(Timestamp::MIN) == Phase::Wanted);
                 let before = facts::accepted_spec_before(item).filter(|_| was_in_force);
                 let before = before.and_then(|spec| cores_in(&spec, place));
                 let after = facts::spec_after(item).and_then(|spec| cores_in(&spec, place)).unwrap_or_default();

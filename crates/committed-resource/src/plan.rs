@@ -204,7 +204,10 @@ pub(crate) fn whole_request(facts: &CommitmentFacts, plan: &CommitmentPlan, plac
         shrink: plan.slots.update.iter().filter(smaller).map(|update| (plan.key(&update.name), update.size)).collect(),
         all_or_nothing: plan.verdict == Verdict::Reserve && facts.may_reject(),
         existing: false,
-        handover: facts.change.as_ref().map(|change| Handover { change: change.name.clone(), slots: change.left.clone() }),
+        handover: facts
+            .change
+            .as_ref()
+            .map(|change| Handover { change: change.name.clone(), slots: change.left.clone() }),
     }
 }
 
@@ -237,7 +240,16 @@ fn slot_request(
 impl CommitmentDecision {
     fn undecided(plan: CommitmentPlan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
-        Self { plan, hosts, shortage: None, used: Vec::new(), is_delayed: false, paced: None, assumed: Vec::new(), cores: None }
+        Self {
+            plan,
+            hosts,
+            shortage: None,
+            used: Vec::new(),
+            is_delayed: false,
+            paced: None,
+            assumed: Vec::new(),
+            cores: None,
+        }
     }
 
     pub fn blocked(why: BlockReason) -> Self {

@@ -9,11 +9,12 @@ use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_ZONE};
 use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_core::ClusterName;
 use berth_crds::{
-    CommitmentChange, CommittedResource, Condition, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, conditions, facts,
-    labels,
+    CommitmentChange, CommittedResource, Condition, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation,
+    conditions, facts, labels,
 };
 use kube::ResourceExt;
 
+use crate::ledger::GroupAndZone;
 use cores::map_capacity;
 pub(crate) use cores::waiting_for_cores;
 
@@ -124,19 +125,22 @@ fn map_pipeline(change: &Change<Pipeline>, commitments: &Store<CommittedResource
     if change.is_of_spec() { list_commitments(commitments) } else { BTreeSet::new() }
 }
 
-/// A change of commitments concerns all of them when it begins, when it is decided, and when it ends.
+/// A change of commitments concerns all of them when it begins, when it is decided, and when it ends; then also those that wait
+/// for cores that it has released.
 fn map_change_of_commitments(
     change: &Change<CommitmentChange>,
     commitments: &Store<CommittedResource>,
 ) -> BTreeSet<ObjectKey> {
-    let standing = |object: &Option<Arc<CommitmentChange>>| {
-        object.as_ref().map(|object| (object.phase(), facts::is_open(object)))
-    };
+    let standing =
+        |object: &Option<Arc<CommitmentChange>>| object.as_ref().map(|object| (object.phase(), facts::is_open(object)));
     if standing(&change.old) == standing(&change.new) {
         return BTreeSet::new();
     }
-    let objects = [&change.old, &change.new].into_iter().flatten();
-    objects.flat_map(|object| facts::members(object)).flat_map(|uuid| with_uuid(uuid, commitments)).collect()
+    let objects = || [&change.old, &change.new].into_iter().flatten();
+    let members = objects().flat_map(|object| facts::members(object)).flat_map(|uuid| with_uuid(uuid, commitments));
+    let released = objects().flat_map(|object| &object.spec.items).filter_map(facts::accepted_spec_before);
+    let places: BTreeSet<_> = released.map(|spec| GroupAndZone::of(&spec)).collect();
+    members.chain(places.iter().flat_map(|place| waiting_for_cores(place, commitments))).collect()
 }
 
 fn list_commitments(commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {

@@ -12,8 +12,8 @@ use berth_committed_resource::CommittedResourceController;
 use berth_core::{HostName, Resources, SlotKey};
 use berth_crds::{CommittedResource, names};
 use berth_scheduler::{
-    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
-    SlotRequest,
+    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
+    SchedulerError, Shortage, SlotRequest,
 };
 use berth_testkit::{Server, seeds};
 use serde_json::json;

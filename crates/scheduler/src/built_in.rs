@@ -28,8 +28,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::engine::Scope;
 use crate::{
-    Answer, AnswerSettings, Booking, Call, CommitmentRequest, Decision, DryRunPlacement, EnqueueSlots, Explanation, HostVerdict, Pin,
-    Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest,
+    Answer, AnswerSettings, Booking, Call, CommitmentRequest, Decision, DryRunPlacement, EnqueueSlots, Explanation,
+    HostVerdict, Pin, Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest,
 };
 use inner::Inner;
 

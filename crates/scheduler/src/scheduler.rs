@@ -6,7 +6,8 @@ use std::future::Future;
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 
 use crate::{
-    CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest,
+    CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, SchedulerError, Shortage,
+    SlotRequest,
 };
 
 /// Enqueues slots that a host was found for: each holds an assume entry, which [`Scheduler::place`] answers. It is called

@@ -83,6 +83,10 @@ fn title(role: &Role) -> (String, &'static str) {
             "claims-role.yaml".to_owned(),
             "# The ConfigMap with the capacity that Nova was promised, in the namespace that the operator runs in.\n",
         ),
+        "berth-liquid" => (
+            "liquid-role.yaml".to_owned(),
+            "# The ConfigMap with what Limes is told about resources, in the namespace that the operator runs in.\n",
+        ),
         "berth-leader-election" => (
             "lease-role.yaml".to_owned(),
             "# The lease that replicas compete for with --leader-elect, in the namespace that they run in.\n",

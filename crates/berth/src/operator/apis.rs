@@ -108,15 +108,17 @@ impl Announced {
 fn choose_address(arguments: &OperatorArguments, served: ServedApis, access: Access) -> Result<Option<Address>, Error> {
     let set = arguments.api_bind_address.as_deref().map(Address::from_flag).transpose()?;
     let default = Address { host: None, port: PORT };
-    match set {
-        Some(None) => Ok(None),
-        None | Some(Some(_)) if served.scheduler => choose_scheduler_address(set.flatten(), default, access).map(Some),
-        Some(Some(address)) if served.liquid => Ok(Some(address)),
-        None if served.liquid => {
+    if set == Some(None) || !(served.scheduler || served.liquid) {
+        return Ok(None);
+    }
+    match set.flatten() {
+        set if served.scheduler => choose_scheduler_address(set, default, access).map(Some),
+        // The routes of LIQUID are closed where others reach them, so this need not end the start.
+        Some(address) => Ok(Some(address)),
+        None => {
             let access = Access::new(false, arguments.insecure_api);
             Ok(Some(access.choose_address(LIQUID, None, default, UNLESS_OPEN)?.into_address()))
         }
-        _ => Ok(None),
     }
 }
 

@@ -29,9 +29,11 @@ async fn issue(world: &World, file: &Path) {
 async fn bind(world: &World) {
     let subject = "--serviceaccount=berth-system:short";
     world.kubectl(&["create", "clusterrolebinding", "short", "--clusterrole=berth", subject]).await;
-    for (namespace, role) in [("default", "berth-events"), ("berth-system", "berth-claims")] {
+    let roles = [("default", "berth-events"), ("berth-system", "berth-claims"), ("berth-system", "berth-liquid")];
+    for (number, (namespace, role)) in roles.into_iter().enumerate() {
         let [namespace, role] = [format!("--namespace={namespace}"), format!("--role={role}")];
-        world.kubectl(&["create", "rolebinding", "short", &namespace, &role, subject]).await;
+        let name = format!("short-{number}");
+        world.kubectl(&["create", "rolebinding", &name, &namespace, &role, subject]).await;
     }
 }
 

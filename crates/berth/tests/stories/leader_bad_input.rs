@@ -39,7 +39,7 @@ async fn until_granted(world: &World, account: &str) {
 }
 
 #[tokio::test]
-async fn without_rights_on_leases_and_claims_it_ends_with_lines_that_report_what_to_grant() {
+async fn without_rights_on_leases_and_config_maps_it_ends_with_lines_that_report_what_to_grant() {
     let mut world = World::without_operator().await;
     let account = account_without_leases(&mut world).await;
     until_granted(&world, account.to_str().unwrap()).await;
@@ -51,6 +51,7 @@ async fn without_rights_on_leases_and_claims_it_ends_with_lines_that_report_what
     let texts = [
         "create configmaps",
         "get, create, update leases.coordination.k8s.io",
+        "get, list, watch, update configmaps named berth-liquid-info",
         "get, update configmaps named berth-claims",
     ]
     .map(|right| {

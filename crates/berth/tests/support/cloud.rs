@@ -67,12 +67,14 @@ impl Cloud {
         }
     }
 
-    /// Deletes all commitments, slots, hosts, flavor groups, capacities and claims, regardless of finalizers.
+    /// Deletes all commitments, slots, hosts, flavor groups, capacities, claims and what Limes is told, regardless of finalizers.
     pub async fn clear(&self) {
         for namespace in ["default", "berth-system"] {
             let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
-            // There are claims only after requests of Nova.
-            let _ = maps.delete("berth-claims", &DeleteParams::default()).await;
+            for name in ["berth-claims", "berth-liquid-info"] {
+                // There are claims only after requests of Nova, and an info only after flavor groups.
+                let _ = maps.delete(name, &DeleteParams::default()).await;
+            }
         }
         let commitments = self.raw::<CommittedResource>();
         for commitment in commitments.list(&ListParams::default()).await.unwrap() {

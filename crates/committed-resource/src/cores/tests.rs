@@ -1,6 +1,6 @@
 //! Counts cores, on objects in stores.
 
-use berth_cluster::indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, CHANGE_INDEXES};
+use berth_cluster::indexes::{CAPACITY_INDEXES, CHANGE_INDEXES, COMMITMENT_INDEXES};
 use berth_cluster::testing::{applied, applied_raw, doubtful, failing, filled, opened, take_smallest};
 use berth_core::testing::at;
 use berth_crds::CommitmentState::{self, Confirmed, Guaranteed, Pending};
@@ -73,14 +73,7 @@ fn book_with(
     let commitments = filled(COMMITMENT_INDEXES, &home(), commitments);
     let capacities = filled(CAPACITY_INDEXES, &home(), capacities);
     let pauses = Pauses::new(Pause::default(), commitments.clone(), Store::new(&[]));
-    Arc::new(CoresBook::new(
-        commitments,
-        capacities,
-        Store::new(CHANGE_INDEXES),
-        Routes::home_only(),
-        pauses,
-        requests,
-    ))
+    Arc::new(CoresBook::new(commitments, capacities, Store::new(CHANGE_INDEXES), Routes::home_only(), pauses, requests))
 }
 
 /// The verdict on a commitment of this many cores, as a reconciliation gets it.

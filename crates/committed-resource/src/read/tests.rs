@@ -1,5 +1,5 @@
 use berth_cluster::Requests;
-use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES, CHANGE_INDEXES};
+use berth_cluster::indexes::{CHANGE_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
 use berth_cluster::testing::{applied, applied_raw, failing, filled};
 use berth_crds::{names, testing};
 use berth_telemetry::config::Pause;

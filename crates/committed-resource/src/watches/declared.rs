@@ -1,7 +1,9 @@
 //! Declared watches of the commitment controller, tested with objects in stores.
 
 use berth_cluster::Requests;
-use berth_cluster::indexes::{CAPACITY_INDEXES, CHANGE_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
+use berth_cluster::indexes::{
+    CAPACITY_INDEXES, CHANGE_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES,
+};
 use berth_cluster::testing::{applied, applied_raw, deleted, filled, opened, take_smallest, watches};
 use berth_core::ClusterName;
 use berth_crds::testing::{self, at_version, commitment, flavor_groups};

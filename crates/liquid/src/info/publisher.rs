@@ -1,6 +1,5 @@
 //! Publishes the service info on the leader, whenever flavor groups or commitments have changed.
 
-use std::future::Future;
 use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,11 +77,9 @@ impl InfoPublisher {
     }
 
     /// Publishes until `stop`.
-    pub fn work(mut self, stop: CancellationToken) -> impl Future<Output = ()> + Send {
-        async move {
-            // It ends with `stop` only.
-            let _ = stop.run_until_cancelled(self.publish_changes()).await;
-        }
+    pub async fn work(mut self, stop: CancellationToken) {
+        // It ends with `stop` only.
+        let _ = stop.run_until_cancelled(self.publish_changes()).await;
     }
 
     /// Never ends.

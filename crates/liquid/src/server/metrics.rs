@@ -112,11 +112,13 @@ impl LiquidMetrics {
             self.0.change_timeouts.with_label_values(&[dry_run]).inc_by(0);
             for code in ["200", "400", "405", "409", "500", "503"] {
                 self.0.change_duration.with_label_values(&[code, dry_run]);
-                RESULTS.iter().for_each(|result| {
+                for result in RESULTS {
                     self.0.change_requests.with_label_values(&[code, dry_run, result]).inc_by(0);
-                });
+                }
             }
-            RESULTS.iter().for_each(|result| self.0.changes.with_label_values(&[result, "", dry_run]).inc_by(0));
+            for result in RESULTS {
+                self.0.changes.with_label_values(&[result, "", dry_run]).inc_by(0);
+            }
         }
     }
 }

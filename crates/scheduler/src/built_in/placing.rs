@@ -10,7 +10,8 @@ use berth_core::{HostName, SlotKey, VmId};
 use super::inner::Inner;
 use crate::engine::Scope;
 use crate::{
-    Chooser, CommitmentRequest, DryRunPlacement, HostProblem, Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest,
+    Chooser, CommitmentRequest, DryRunPlacement, HostProblem, Pin, Placed, Placement, Request, SchedulerError,
+    Shortage, SlotRequest,
 };
 
 /// The result of a search for a host.
@@ -163,9 +164,8 @@ impl Inner {
     /// The first entry in doubt, or the claims, without which the commitment would have had free capacity. The write of
     /// the entry may have failed, and a VM may never appear: neither must cause a rejection.
     pub(super) fn what_is_in_the_way(&self, change: &[CommitmentRequest]) -> Option<SchedulerError> {
-        let is_own = |entry: &Assumed| {
-            change.iter().any(|commitment| commitment.slots.iter().any(|slot| slot.key == entry.key))
-        };
+        let is_own =
+            |entry: &Assumed| change.iter().any(|commitment| commitment.slots.iter().any(|slot| slot.key == entry.key));
         let view = &self.fleet.view;
         let mut overlay = view.overlay();
         let mut first = None;

@@ -74,8 +74,11 @@ fn a_changed_configuration_raises_the_version_to_its_time() {
 #[test]
 fn a_change_that_is_not_announced_keeps_the_version_and_is_remembered() {
     let first = Facts::new().publication(None);
-    let other: ResourceConfig =
-        config().iter().map(|(group, of)| (group.clone(), *of)).chain([("none".into(), Default::default())]).collect();
+    let other: ResourceConfig = config()
+        .iter()
+        .map(|(group, of)| (group.clone(), *of))
+        .chain([("none".into(), GroupResources::default())])
+        .collect();
     let second = Facts { config: other, ..Facts::new() }.publication(Some(&first));
     assert_eq!((&second.info, second.configuration.changed), (&first.info, Some(now())));
     assert_ne!(second.configuration.fingerprint, first.configuration.fingerprint);
