@@ -230,7 +230,14 @@ impl Backend for Process {
 struct Nowhere;
 
 impl Forwarder for Nowhere {
-    fn forward<'a>(&'a self, _: &'a str, _: Bytes, _: &'a HeaderMap, _: Duration) -> BoxFuture<'a, Response> {
+    fn forward<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: Bytes,
+        _: &'a HeaderMap,
+        _: Duration,
+    ) -> BoxFuture<'a, Response> {
         Box::pin(pending())
     }
 }

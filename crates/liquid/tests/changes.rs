@@ -27,7 +27,7 @@ async fn full(slots: u64) -> (Server, Process) {
 /// Another commitment that has waited for capacity since before the change.
 async fn let_another_wait(server: &Server, process: &Process, gib: u64) {
     let mut waiting = seeds::waiting_commitment(WAITING, 1);
-    waiting.spec.flavor_group_name = OTHER_GROUP.to_owned();
+    OTHER_GROUP.clone_into(&mut waiting.spec.flavor_group_name);
     waiting.spec.amount = format!("{gib}Gi").as_str().into();
     server.create(&waiting).unwrap();
     process.settle().await;

@@ -98,7 +98,7 @@ fn random_change(random: &mut fastrand::Rng, slots: u64) -> Vec<(&'static str, O
     };
     let mut items = vec![(OLD, old)];
     for uuid in ["uuid-n1", "uuid-n2", "uuid-n3"].into_iter().take(random.usize(1..4)) {
-        let halves = random.u64(1..2 * slots + 1);
+        let halves = random.u64(1..=2 * slots);
         let new = CommittedResourceSpec { amount: format!("{}Gi", halves * 240).as_str().into(), ..spec(uuid, 1) };
         items.push((uuid, Some(if random.bool() { new } else { in_other_group(new) })));
     }
