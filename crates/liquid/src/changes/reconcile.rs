@@ -238,7 +238,7 @@ impl ChangeController {
         self.context.under_way.end(&key.name);
         self.context.changes.remove_finalizer(key, change, labels::FINISH_CHANGE).await?;
         let store = self.context.changes.store();
-        let old = changes_to_delete(&store.all(), self.context.settings.retention, now);
+        let old = changes_to_delete(store, (key, change), self.context.settings.retention, now);
         for old in &old {
             let Some(seen) = store.get(old) else { continue };
             let proof = store.require_complete(&old.cluster)?.proof();
