@@ -1,7 +1,10 @@
 //! Roles for people and for Prometheus: what `berth explain`, `berth schedule` and `berth crds` call. They are bound to nobody.
 
 use berth_cluster::{Kind, Right, Role, Verb, roles};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota, Reservation};
+use berth_crds::{
+    CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota,
+    Reservation,
+};
 use berth_scheduler_api::claims;
 use berth_telemetry::config::Configuration;
 
@@ -43,6 +46,7 @@ fn explain_rights() -> Vec<Right> {
     let lease = Configuration::default().common.leader_election_id;
     let found = &[Verb::Get, Verb::List];
     vec![
+        list::<CommitmentChange>(),
         list::<CommittedResource>(),
         list::<FlavorGroupCapacity>(),
         list::<Hypervisor>(),
