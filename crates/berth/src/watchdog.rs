@@ -180,6 +180,7 @@ fn snapshot(stores: &Stores) -> Snapshot {
         list_objects(&stores.hypervisors),
     )
     .with_capacities(list_objects(&stores.capacities))
+    .with_changes(list_objects(&stores.changes))
 }
 
 fn list_objects<K: Kind>(store: &Store<K>) -> impl Iterator<Item = (ClusterName, Arc<K>)> + use<K> {

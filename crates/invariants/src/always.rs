@@ -5,23 +5,27 @@ use std::collections::BTreeSet;
 use berth_crds::Hypervisor;
 
 use crate::amounts::{RESOURCES, format_amount};
+use crate::changes::{of_finished, of_zone};
 use crate::cores::oversold;
 use crate::free_capacity::free_capacity;
+use crate::published_info::misversioned;
 use crate::slots::{of_slot, unprotected, wrong_zone};
 use crate::snapshot::confirmed;
 use crate::{ExternalChanges, Invariant, Key, Snapshot, Touched, Violation};
 
-/// Violations of the invariants that hold after every write, ascending, except those that external changes excuse.
+/// Violations of the invariants that hold after every write, ascending, except those that external changes excuse. What
+/// is to be seen only at a write is for [`always_touched`]: how a change has ended, and how the published info has changed.
 pub fn always(snapshot: &Snapshot, outside: &ExternalChanges) -> Vec<Violation> {
     let commitments = snapshot.commitments.values().filter_map(|one| unprotected(snapshot, &one.spec.commitment_uuid));
     let slots = snapshot.slots().flat_map(|(key, slot)| of_slot(snapshot, key, slot));
     let hosts = snapshot.hosts.iter().filter_map(|(key, host)| overbooked(snapshot, outside, key, host));
     let cores = snapshot.places().filter_map(|place| oversold(snapshot, outside.allowed_cores(place), place));
-    sorted(commitments.chain(slots).chain(hosts).chain(cores), outside)
+    let zones = snapshot.zones_with_changes().flat_map(|zone| of_zone(snapshot, zone));
+    sorted(commitments.chain(slots).chain(hosts).chain(cores).chain(zones), outside)
 }
 
 /// The part of [`always`] that a change can have broken: a change of a slot costs as much as its commitment and its hosts
-/// have slots, however large the rest of the world is.
+/// have slots, however large the rest of the world is. The write that ends a change costs as much as the change has slots.
 pub fn always_touched(snapshot: &Snapshot, outside: &ExternalChanges, touched: &Touched) -> Vec<Violation> {
     let commitments = touched.commitments.iter().filter_map(|uuid| unprotected(snapshot, uuid));
     let slots = slots_touched(snapshot, touched);
@@ -31,7 +35,11 @@ pub fn always_touched(snapshot: &Snapshot, outside: &ExternalChanges, touched: &
     let hosts = touched.hosts.iter().filter_map(|name| snapshot.host(name));
     let hosts = hosts.filter_map(|(key, host)| overbooked(snapshot, outside, key, host));
     let cores = touched.places.iter().filter_map(|place| oversold(snapshot, outside.allowed_cores(place), place));
-    sorted(commitments.chain(slots.flatten()).chain(unknown_hosts).chain(hosts).chain(cores), outside)
+    let zones = touched.zones.iter().flat_map(|zone| of_zone(snapshot, zone));
+    let changes = touched.finished.iter().flat_map(|key| of_finished(snapshot, outside, key));
+    let info = touched.republished.iter().filter_map(misversioned);
+    let slots = slots.flatten().chain(unknown_hosts);
+    sorted(commitments.chain(slots).chain(hosts).chain(cores).chain(zones).chain(changes).chain(info), outside)
 }
 
 impl ExternalChanges {

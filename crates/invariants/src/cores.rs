@@ -97,7 +97,7 @@ fn counts(snapshot: &Snapshot, key: &Key, object: &CommittedResource, newest: Op
         && served
 }
 
-fn is_reported_to_be_over(object: &CommittedResource) -> bool {
+pub(crate) fn is_reported_to_be_over(object: &CommittedResource) -> bool {
     let ready = object.status.as_ref().and_then(|status| conditions::ready(&status.conditions));
     ready.is_some_and(|ready| {
         ready.observed_generation == object.metadata.generation && ["superseded", "expired"].contains(&&*ready.reason)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_crds::{Hypervisor, labels};
 use kube::ResourceExt;
 
+mod changes;
 mod cores;
 
 use crate::amounts::RESOURCES;
@@ -20,6 +21,7 @@ pub struct ExternalChanges {
     hosts: BTreeMap<String, ObservedHost>,
     excused: BTreeSet<(Invariant, Key)>,
     cores: cores::Cores,
+    changes: changes::OpenChanges,
     /// The operator under test learns late of external changes.
     late: bool,
 }
@@ -58,11 +60,15 @@ impl ExternalChanges {
     }
 
     fn learn_all(&mut self, snapshot: &Snapshot, touched: &Touched, by_hand: bool) {
+        self.changes.learn(snapshot, touched);
         touched.places.iter().for_each(|place| self.cores.learn(snapshot, place, self.late, by_hand));
         for name in &touched.hosts {
             match snapshot.host(name) {
                 Some((_, host)) => self.learn_host(snapshot, name, host),
-                None => drop(self.hosts.remove(name)),
+                None => {
+                    self.changes.lost(name);
+                    self.hosts.remove(name);
+                }
             }
         }
         self.excused.retain(|(invariant, object)| stands(snapshot, *invariant, object));
@@ -70,6 +76,7 @@ impl ExternalChanges {
 
     /// Records a change by a user, besides the violations that it causes.
     pub(crate) fn learn_by_hand(&mut self, snapshot: &Snapshot, touched: &Touched) {
+        self.changes.edited(snapshot, touched);
         for name in &touched.hosts {
             if self.late {
                 self.learn_of_hand(snapshot, name);
@@ -98,6 +105,16 @@ impl ExternalChanges {
         self.cores.allowed(place)
     }
 
+    /// Whether somebody else has edited the commitment while the change was open.
+    pub(crate) fn edited_in(&self, change: &Key, uuid: &str) -> bool {
+        self.changes.edited_in(change, uuid)
+    }
+
+    /// Whether the host has lost capacity to others while the change was open.
+    pub(crate) fn lost_in(&self, change: &Key, host: &str) -> bool {
+        self.changes.lost_in(change, host)
+    }
+
     /// A user put slots on a host, or enlarged them.
     fn learn_of_hand(&mut self, snapshot: &Snapshot, name: &str) {
         let (Some(known), Some((_, host))) = (self.hosts.get_mut(name), snapshot.host(name)) else { return };
@@ -115,6 +132,9 @@ impl ExternalChanges {
         for (at, free) in free.iter().enumerate() {
             let before = known.and_then(|known| Some((known.free[at]?, known.allowed[at])));
             allowed[at] = free.map_or(0, |free| may_be_short(before, free, self.late));
+            if before.zip(*free).is_some_and(|((before, _), now)| now.left_by_others() < before.left_by_others()) {
+                self.changes.lost(name);
+            }
         }
         let zone = host.labels().get(labels::ZONE).cloned();
         if known.is_none_or(|known| known.zone != zone) {

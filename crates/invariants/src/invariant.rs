@@ -25,6 +25,16 @@ pub enum Invariant {
     SlotName,
     /// A VM is confirmed in one slot of a host only.
     VmInTwoSlots,
+    /// At most one change of a zone is under way: pending, being applied or being undone. One that cannot be undone lets
+    /// others proceed.
+    ZoneChangedTwice,
+    /// A change that ends as accepted is applied to all its commitments, and one that was undone to none. It is checked at
+    /// the write that ends the change, because later changes are legal.
+    ChangeHalfDone,
+    /// A change that was undone has taken no capacity from its commitments, checked like [`Invariant::ChangeHalfDone`].
+    CapacityLost,
+    /// The version of the published info never goes back, and one version has one content.
+    InfoVersion,
     /// No more cores of a flavor group in a zone are accepted than there are, unless there are fewer than there were or
     /// another client brought back what had been given up.
     CoresOversold,

@@ -1,7 +1,7 @@
 //! The invariants of commitments, slots, hosts and cores. They are evaluated from the objects alone and independently
 //! of the code that they check. [`always`] holds after every committed write, [`at_rest`] when nothing is under way any
 //! more. A [`Snapshot`] is filled from stores or from a test server and follows single changes; [`always_touched`]
-//! checks only what one change can have broken. [`ExternalChanges`] excuses the effects of changes by users, hosts and
+//! checks only what one write can have broken, and what is to be seen at that write only. [`ExternalChanges`] excuses the effects of changes by users, hosts and
 //! other programs. [`Overdue`] checks states that may last for a limited time, and `testing::Disturbances` events that
 //! may occur a limited number of times; both get all changes and the time. `testing::overpromised` checks promises that
 //! no object shows yet. The caller decides how to handle a violation.
@@ -9,6 +9,7 @@
 mod always;
 mod amounts;
 mod at_rest;
+mod changes;
 mod cores;
 mod external_changes;
 mod free_capacity;
@@ -16,6 +17,7 @@ mod invariant;
 mod key;
 mod overdue;
 mod paused;
+mod published_info;
 mod slots;
 mod snapshot;
 #[cfg(any(test, feature = "testing"))]
@@ -28,4 +30,5 @@ pub use invariant::{Invariant, Violation};
 pub use key::Key;
 pub use overdue::Overdue;
 pub use paused::PausedScope;
+pub use published_info::PublishedInfo;
 pub use snapshot::{Snapshot, Touched};

@@ -3,10 +3,11 @@
 use berth_crds::{CommittedResource, Reservation, conditions, labels};
 use kube::ResourceExt;
 
+use crate::changes::of_zone;
 use crate::snapshot::{commitment_of, confirmed};
 use crate::{Invariant, Key, Snapshot, Violation};
 
-/// Whether a commitment or a slot still violates an invariant.
+/// Whether a commitment, a slot or a change still violates an invariant.
 pub(crate) fn stands(snapshot: &Snapshot, invariant: Invariant, object: &Key) -> bool {
     let slot = snapshot.slot(object);
     match invariant {
@@ -15,6 +16,10 @@ pub(crate) fn stands(snapshot: &Snapshot, invariant: Invariant, object: &Key) ->
             commitment.is_some_and(|one| unprotected(snapshot, &one.spec.commitment_uuid).is_some())
         }
         Invariant::SlotInWrongZone => slot.is_some_and(|slot| wrong_zone(snapshot, object, slot).is_some()),
+        Invariant::ZoneChangedTwice => {
+            let zone = snapshot.changes.get(object).map(|change| change.spec.availability_zone.as_str());
+            zone.is_some_and(|zone| of_zone(snapshot, zone).iter().any(|violation| violation.object == *object))
+        }
         _ => slot.is_some_and(|slot| {
             of_slot(snapshot, object, slot).iter().any(|violations| violations.invariant == invariant)
         }),

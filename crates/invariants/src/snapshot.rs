@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use berth_core::ClusterName;
 use berth_crds::{
-    CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation, ReservationType,
-    ResourceType, conditions, names,
+    CommitmentChange, CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation,
+    ReservationType, ResourceType, conditions, facts, names,
 };
 use kube::ResourceExt;
 
 use crate::Key;
+use crate::changes::is_under_way;
+use crate::published_info::{PublishedInfo, Republished};
 
 /// A flavor group in a zone.
 pub(crate) type GroupAndZone = (String, String);
@@ -33,7 +35,12 @@ pub struct Snapshot {
     pub(crate) commitments: BTreeMap<Key, Arc<CommittedResource>>,
     pub(crate) reservations: BTreeMap<Key, Arc<Reservation>>,
     pub(crate) hosts: BTreeMap<Key, Arc<Hypervisor>>,
+    pub(crate) changes: BTreeMap<Key, Arc<CommitmentChange>>,
     capacities: BTreeMap<Key, Arc<FlavorGroupCapacity>>,
+    published: BTreeMap<Key, PublishedInfo>,
+    /// Changes of a zone that are under way.
+    changes_in: Index<String>,
+    open_changes: BTreeSet<Key>,
     capacities_of: Index<GroupAndZone>,
     accepted_in: Index<GroupAndZone>,
     commitments_of: Index<String>,
@@ -52,6 +59,10 @@ pub struct Touched {
     pub(crate) hosts: BTreeSet<String>,
     pub(crate) slots: BTreeSet<Key>,
     pub(crate) places: BTreeSet<GroupAndZone>,
+    pub(crate) zones: BTreeSet<String>,
+    /// Changes that were open before.
+    pub(crate) finished: BTreeSet<Key>,
+    pub(crate) republished: Option<Republished>,
 }
 
 impl Snapshot {
@@ -81,6 +92,14 @@ impl Snapshot {
     ) -> Self {
         for (cluster, object) in capacities {
             self.capacity(&key(&cluster, &*object), Some(&object));
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn with_changes(mut self, changes: impl IntoIterator<Item = (ClusterName, Arc<CommitmentChange>)>) -> Self {
+        for (cluster, object) in changes {
+            self.change(&key(&cluster, &*object), Some(&object));
         }
         self
     }
@@ -132,12 +151,40 @@ impl Snapshot {
         Touched { places: old.iter().chain(object).map(about).collect(), ..Touched::default() }
     }
 
+    /// A CommitmentChange is there, or is gone when there is no object.
+    pub fn change(&mut self, key: &Key, object: Option<&Arc<CommitmentChange>>) -> Touched {
+        let old = exchange(&mut self.changes, key, object);
+        let zone = |change: &Arc<CommitmentChange>| {
+            Some(change.spec.availability_zone.clone()).filter(|_| is_under_way(change))
+        };
+        self.changes_in.follow(key, old.as_ref().and_then(zone), object.and_then(zone));
+        let (was_open, is_open) = (self.open_changes.remove(key), object.is_some_and(|one| facts::is_open(one)));
+        if is_open {
+            self.open_changes.insert(key.clone());
+        }
+        let finished = object.filter(|_| was_open && !is_open).map(|_| key.clone());
+        let zones = old.iter().chain(object).map(|change| change.spec.availability_zone.clone()).collect();
+        Touched { zones, finished: finished.into_iter().collect(), ..Touched::default() }
+    }
+
+    /// This info is published in a `ConfigMap`, or no info that can be read.
+    pub fn published(&mut self, key: &Key, info: Option<PublishedInfo>) -> Touched {
+        let before = match &info {
+            Some(info) => self.published.insert(key.clone(), info.clone()),
+            None => self.published.remove(key),
+        };
+        let republished = before.zip(info).map(|(before, after)| Republished { key: key.clone(), before, after });
+        Touched { republished, ..Touched::default() }
+    }
+
     pub fn everything(&self) -> Touched {
         Touched {
             commitments: self.commitments.values().map(|object| uuid(object)).collect(),
             hosts: self.hosts.keys().map(|key| key.name.to_string()).collect(),
             slots: self.slots().map(|(key, _)| key.clone()).collect(),
             places: self.places().chain(self.accepted_in.values()).cloned().collect(),
+            zones: self.zones_with_changes().cloned().collect(),
+            ..Touched::default()
         }
     }
 
@@ -184,6 +231,20 @@ impl Snapshot {
     /// The Reservations of all types that block something on a host.
     pub(crate) fn reservations_on(&self, host: &str) -> impl Iterator<Item = (&Key, &Reservation)> {
         self.reservations_on.select(host).filter_map(|key| Some((key, &**self.reservations.get(key)?)))
+    }
+
+    /// The changes of a zone that are under way.
+    pub(crate) fn changes_in(&self, zone: &str) -> impl Iterator<Item = &Key> {
+        self.changes_in.select(zone)
+    }
+
+    /// The zones of changes that are under way.
+    pub(crate) fn zones_with_changes(&self) -> impl Iterator<Item = &String> {
+        self.changes_in.values()
+    }
+
+    pub(crate) fn open_changes(&self) -> impl Iterator<Item = (&Key, &CommitmentChange)> {
+        self.open_changes.iter().filter_map(|key| Some((key, &**self.changes.get(key)?)))
     }
 
     /// Where the total of cores is known.
@@ -244,6 +305,9 @@ impl Touched {
         self.hosts.extend(other.hosts);
         self.slots.extend(other.slots);
         self.places.extend(other.places);
+        self.zones.extend(other.zones);
+        self.finished.extend(other.finished);
+        self.republished = other.republished.or(self.republished);
         self
     }
 }

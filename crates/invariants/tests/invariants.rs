@@ -82,6 +82,10 @@ fn lists(world: &mut World, vm: &str) {
     world.hosts[0].1.status.as_mut().unwrap().instances.push(instance(vm));
 }
 
+/// `changes.rs` shows that they are noticed.
+const ABOUT_CHANGES: [Invariant; 4] =
+    [Invariant::ZoneChangedTwice, Invariant::ChangeHalfDone, Invariant::CapacityLost, Invariant::InfoVersion];
+
 #[test]
 fn each_invariant_of_every_write_is_noticed_when_it_is_broken() {
     let noticed = [
@@ -116,7 +120,8 @@ fn each_invariant_of_every_write_is_noticed_when_it_is_broken() {
         ),
     ];
     let of_every_write = Invariant::ALL.iter().copied().filter(|invariant| *invariant <= Invariant::CoresOversold);
-    assert_eq!(BTreeSet::from(noticed), of_every_write.collect());
+    let others = of_every_write.filter(|invariant| !ABOUT_CHANGES.contains(invariant));
+    assert_eq!(BTreeSet::from(noticed), others.collect());
 }
 
 /// This many cores, and commitments that were accepted with these amounts.

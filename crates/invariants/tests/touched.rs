@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_core::ClusterName;
-use berth_crds::{CommitmentState, CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, Time, testing};
+use berth_crds::commitment_change::ChangePhase;
+use berth_crds::{
+    CommitmentChange, CommitmentState, CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, Time, testing,
+};
 use berth_invariants::{ExternalChanges, Key, Snapshot, Touched, always, always_touched, at_rest};
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -24,6 +27,7 @@ enum Change {
     Reservation(Key, Option<Reservation>),
     Host(Key, Option<Hypervisor>),
     Capacity(Key, Option<FlavorGroupCapacity>),
+    Change(Key, Option<CommitmentChange>),
 }
 
 fn cluster() -> impl Strategy<Value = ClusterName> {
@@ -77,6 +81,16 @@ fn capacity() -> impl Strategy<Value = Change> {
     })
 }
 
+fn change() -> impl Strategy<Value = Change> {
+    (cluster(), node(), uuid(), any::<bool>(), 0_u8..4).prop_map(|(cluster, name, zone, under_way, fate)| {
+        let mut object = testing::commitment_change(name, &[]);
+        zone.clone_into(&mut object.spec.availability_zone);
+        let phase = if under_way { ChangePhase::Applying } else { ChangePhase::Failed };
+        object.status.get_or_insert_default().phase = phase;
+        Change::Change(Key::new(cluster, object.metadata.name.clone().unwrap()), (fate != 0).then_some(object))
+    })
+}
+
 fn reservation() -> impl Strategy<Value = Change> {
     let place = (option::of(node()), option::of(node()), any::<bool>());
     let vms = (option::of(node()), any::<bool>());
@@ -126,6 +140,7 @@ struct Objects {
     reservations: BTreeMap<Key, Reservation>,
     hosts: BTreeMap<Key, Hypervisor>,
     capacities: BTreeMap<Key, FlavorGroupCapacity>,
+    changes: BTreeMap<Key, CommitmentChange>,
 }
 
 fn exchange<K>(objects: &mut BTreeMap<Key, K>, key: Key, object: Option<K>) {
@@ -142,6 +157,7 @@ impl Objects {
             Change::Reservation(key, object) => exchange(&mut self.reservations, key, object),
             Change::Host(key, object) => exchange(&mut self.hosts, key, object),
             Change::Capacity(key, object) => exchange(&mut self.capacities, key, object),
+            Change::Change(key, object) => exchange(&mut self.changes, key, object),
         }
     }
 
@@ -151,6 +167,7 @@ impl Objects {
         }
         Snapshot::of(all(&self.commitments), all(&self.reservations), all(&self.hosts))
             .with_capacities(all(&self.capacities))
+            .with_changes(all(&self.changes))
     }
 }
 
@@ -160,6 +177,7 @@ fn follow(snapshot: &mut Snapshot, change: &Change) -> Touched {
         Change::Reservation(key, object) => snapshot.reservation(key, object.clone().map(Arc::new).as_ref()),
         Change::Host(key, object) => snapshot.hypervisor(key, object.clone().map(Arc::new).as_ref()),
         Change::Capacity(key, object) => snapshot.capacity(key, object.clone().map(Arc::new).as_ref()),
+        Change::Change(key, object) => snapshot.change(key, object.clone().map(Arc::new).as_ref()),
     }
 }
 
@@ -167,7 +185,9 @@ proptest! {
     #[test]
     fn what_a_change_breaks_is_found_where_it_touched(
         changes in vec(
-            prop_oneof![1 => commitment(), 3 => reservation(), 1 => host(), 2 => of_cores(), 1 => capacity()],
+            prop_oneof![
+                1 => commitment(), 3 => reservation(), 1 => host(), 2 => of_cores(), 1 => capacity(), 1 => change(),
+            ],
             1..40,
         ),
     ) {

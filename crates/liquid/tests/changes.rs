@@ -4,50 +4,8 @@
 mod support;
 
 use berth_crds::commitment_change::ChangePhase;
-use berth_crds::{CommittedResource, names};
 use berth_testkit::{Server, seeds};
 use support::*;
-
-const OLD: &str = "uuid-old";
-const NEW: &str = "uuid-new";
-const REST: &str = "uuid-rest";
-const WAITING: &str = "uuid-waiting";
-
-/// A host for so many slots, and a commitment that has all of them.
-async fn full(slots: u64) -> (Server, Process) {
-    let clock = clock();
-    let server = server(&clock, slots);
-    server.create(&seeds::rejectable(OLD, slots)).unwrap();
-    let process = Process::start(&server, &clock);
-    process.settle_for_good().await;
-    assert_eq!(placed(&server, OLD).len() as u64, slots);
-    (server, process)
-}
-
-/// Another commitment that has waited for capacity since before the change.
-async fn let_another_wait(server: &Server, process: &Process, gib: u64) {
-    let mut waiting = seeds::waiting_commitment(WAITING, 1);
-    OTHER_GROUP.clone_into(&mut waiting.spec.flavor_group_name);
-    waiting.spec.amount = format!("{gib}Gi").as_str().into();
-    server.create(&waiting).unwrap();
-    process.settle().await;
-    assert_eq!((reason(server, WAITING).as_str(), placed(server, WAITING).len()), ("Reserving", 0));
-}
-
-fn spec_of(server: &Server, uuid: &str) -> berth_crds::CommittedResourceSpec {
-    server.get::<CommittedResource>(&names::commitment(uuid)).unwrap().spec
-}
-
-/// A commitment as it was before a change: its spec, acceptance, slots and hosts.
-fn picture(server: &Server, uuid: &str) -> impl PartialEq + std::fmt::Debug + use<> {
-    let object: CommittedResource = server.get(&names::commitment(uuid)).unwrap();
-    let accepted = object.status.and_then(|status| status.accepted_spec);
-    let slots: Vec<_> = slots_of(server, uuid)
-        .into_iter()
-        .map(|slot| (slot.metadata.name, slot.spec.target_host, slot.spec.resources))
-        .collect();
-    (object.spec, object.metadata.annotations.unwrap_or_default(), accepted, slots)
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_sold_commitment_is_accepted_with_its_slots() {
@@ -253,9 +211,10 @@ async fn end_after(writes: usize, seed: u64) -> ChangePhase {
     let caller = process.begin(&items, true);
     server.stop_after(writes);
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), process.settle()).await;
+    let checker = process.checker.clone();
     drop((caller, process));
     server.answer_again();
-    let next = Process::start_in_order(&server, &clock(), seed);
+    let next = Process::start_after(&checker, &server, &clock(), seed);
     next.enqueue_all();
     next.settle_for_good().await;
     let phase = change(&server).phase();

@@ -6,21 +6,9 @@ mod support;
 use berth_committed_resource::ChangeVerdict;
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommittedResourceSpec, names};
-use berth_testkit::{Server, seeds};
+use berth_testkit::seeds;
 use serde_json::json;
 use support::*;
-
-const OLD: &str = "uuid-old";
-const NEW: &str = "uuid-new";
-
-async fn full(slots: u64) -> (Server, Process) {
-    let clock = clock();
-    let server = server(&clock, slots);
-    server.create(&seeds::rejectable(OLD, slots)).unwrap();
-    let process = Process::start(&server, &clock);
-    process.settle_for_good().await;
-    (server, process)
-}
 
 fn rejected(uuid: &str, why: &str) -> ChangeVerdict {
     ChangeVerdict::Rejected(vec![(uuid.into(), why.to_owned())])

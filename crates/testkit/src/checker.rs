@@ -61,9 +61,10 @@ impl InvariantChecker {
         self.lock().interrupted();
     }
 
-    /// Checks every write to `server`, the API server of `cluster`, from now on. Its existing objects are accepted as
-    /// they are.
+    /// Checks every write to `server`, the API server of `cluster`, from now on. What was written before is accepted as it
+    /// is.
     pub fn watch(&self, cluster: &ClusterName, server: &Server) {
+        server.since(0).iter().for_each(|event| self.lock().written(cluster, event, true));
         let (checker, name) = (self.clone(), cluster.clone());
         server.on_write(move |_, event| checker.written(&name, event));
     }

@@ -1,6 +1,7 @@
 //! `berth explain commitment`: why a commitment is or is not ready. The facts come from a dry run of the controllers,
 //! the report is a value, and the text is a rendering of it.
 
+mod change;
 mod claim;
 mod facts;
 mod report;
@@ -28,6 +29,7 @@ use super::vms::VmRow;
 use super::{claims, next_step};
 use crate::args::CommitmentArguments;
 use crate::error::Error;
+use change::OpenChange;
 use facts::ExplainedCommitment;
 use report::{CommitmentReport, Row};
 
@@ -54,7 +56,8 @@ async fn explain(
     let facts =
         facts.ok_or_else(|| Error::Unknown { what: "commitment", name: key.to_string(), hint: String::new() })?;
     let claims = snapshot.memory.scheduler.claims_in(&facts.dry_run.facts.spec.zone);
-    Ok(report::report(&facts, &claims, &snapshot.missing))
+    let change = OpenChange::of(&snapshot.memory.stores.changes, &facts.dry_run.object.spec.commitment_uuid);
+    Ok(CommitmentReport { change, ..report::report(&facts, &claims, &snapshot.missing) })
 }
 
 fn find(snapshot: &ClusterSnapshot, name: &str) -> Result<ObjectKey, Error> {
@@ -97,6 +100,9 @@ fn head(account: &CommitmentReport) -> String {
         row(["Accepted", &accepted(account)]),
         row(["No capacity", rejection(account)]),
     ];
+    if let Some(change) = &account.change {
+        rows.push(row(["Change", &change.describe()]));
+    }
     if let Some(since) = account.being_deleted_since {
         rows.push(row(["Deleted", &format!("asked for at {}", moment(since, account.now))]));
     }

@@ -25,7 +25,7 @@ use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
-use berth_testkit::{Server, World, next, seeds};
+use berth_testkit::{CheckerSettings, InvariantChecker, Server, World, next, seeds};
 use kube::Resource as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -33,6 +33,11 @@ use tokio_util::sync::CancellationToken;
 
 /// A second flavor group, with the same flavor.
 pub const OTHER_GROUP: &str = "mem_v5";
+
+pub const OLD: &str = "uuid-old";
+pub const NEW: &str = "uuid-new";
+pub const REST: &str = "uuid-rest";
+pub const WAITING: &str = "uuid-waiting";
 
 /// How long a change may take.
 pub const WATCH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,8 +61,17 @@ pub fn server(clock: &Arc<dyn Clock>, slots: u64) -> Server {
     server
 }
 
+/// Checks every write to the server from now on.
+pub fn checker(server: &Server, clock: &Arc<dyn Clock>) -> InvariantChecker {
+    let checker = InvariantChecker::new(CheckerSettings { clock: clock.clone(), ..CheckerSettings::default() });
+    checker.watch(&ClusterName::home(), server);
+    checker
+}
+
 /// One process with the three controllers.
 pub struct Process {
+    /// Checks what all processes of this server write.
+    pub checker: InvariantChecker,
     pub world: World,
     pub clock: Arc<dyn Clock>,
     pub under_way: ChangesUnderWay,
@@ -79,6 +93,18 @@ enum Turn {
 
 impl Process {
     pub fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
+        Self::start_checked(server, clock, checker(server, clock))
+    }
+
+    /// The successor of a process that has ended.
+    pub fn start_after(former: &InvariantChecker, server: &Server, clock: &Arc<dyn Clock>, seed: u64) -> Self {
+        let order = Some(Mutex::new(fastrand::Rng::with_seed(seed)));
+        Self { order, ..Self::start_checked(server, clock, former.clone()) }
+    }
+
+    /// The checker has seen what former processes have written.
+    fn start_checked(server: &Server, clock: &Arc<dyn Clock>, checker: InvariantChecker) -> Self {
+        checker.begins();
         let world = World::new(server);
         let (under_way, requests) = (ChangesUnderWay::default(), berth_cluster::testing::opened());
         let commitments = Arc::new(commitments(&world, clock));
@@ -89,7 +115,7 @@ impl Process {
         world.declare(&changes, &requests).unwrap();
         world.list().unwrap();
         hold_released_capacity(&world.stores.changes, &world.stores.reservations, &*world.scheduler);
-        Self { world, clock: clock.clone(), under_way, commitments, slots, changes, requests, order: None }
+        Self { checker, world, clock: clock.clone(), under_way, commitments, slots, changes, requests, order: None }
     }
 
     /// The same, which reconciles in an order that is drawn from a seed.
@@ -125,6 +151,11 @@ impl Process {
 
     /// Reconciles until no key is enqueued.
     pub async fn settle(&self) {
+        self.settle_until(|| false).await;
+    }
+
+    /// Reconciles until this has happened, or no key is enqueued. Returns whether it has happened.
+    pub async fn settle_until(&self, has_happened: impl Fn() -> bool) -> bool {
         for _ in 0..2000 {
             self.world.deliver().unwrap();
             self.world.end_settled_doubts();
@@ -135,7 +166,11 @@ impl Process {
                 }
             }
             match outcome {
-                None => return,
+                None => {
+                    assert_eq!(self.checker.violations(), [""; 0]);
+                    return has_happened();
+                }
+                _ if has_happened() => return true,
                 Some(true) => tokio::time::sleep(PAUSE).await,
                 Some(false) => {}
             }
@@ -152,6 +187,8 @@ impl Process {
         self.settle().await;
         assert_eq!(self.world.server.take_log(), [""; 0], "reconciling again writes nothing");
         assert_eq!(self.world.scheduler.assumed(), 0, "nothing is held without a change");
+        assert_eq!(self.checker.violations_at_rest(), [""; 0]);
+        self.checker.mark_observed();
     }
 
     pub fn enqueue_all(&self) {
@@ -160,14 +197,33 @@ impl Process {
         self.world.slots.add(self.world.stores.reservations.keys());
     }
 
+    /// A time without a write of anybody, after which everything is reconciled again.
+    pub async fn wait(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+        self.enqueue_all();
+        self.settle().await;
+    }
+
     /// Records a change as the API does: each commitment with its spec after it, or `None` if it is deleted.
     pub fn begin(&self, items: &[(&str, Option<CommittedResourceSpec>)], requires_confirmation: bool) -> UnderWay {
-        let name = names::commitment_change("a");
+        self.begin_in(testing::ZONE, "a", items, requires_confirmation)
+    }
+
+    /// The same in a zone, with this name.
+    pub fn begin_in(
+        &self,
+        zone: &str,
+        name: &str,
+        items: &[(&str, Option<CommittedResourceSpec>)],
+        requires_confirmation: bool,
+    ) -> UnderWay {
+        self.checker.mark_observed();
+        let name = names::commitment_change(name);
         let caller = self.under_way.begin(&name);
         let deadline = self.clock.now().saturating_add(WATCH_TIMEOUT).unwrap();
         let spec = CommitmentChangeSpec {
             request_id: "committed-resource-r1".to_owned(),
-            availability_zone: testing::ZONE.to_owned(),
+            availability_zone: zone.to_owned(),
             requires_confirmation,
             deadline: MicroTime(deadline),
             item_count: i64::try_from(items.len()).unwrap(),
@@ -210,11 +266,19 @@ impl Process {
 }
 
 pub fn change(server: &Server) -> CommitmentChange {
-    server.get(&names::commitment_change("a")).unwrap()
+    change_named(server, "a")
+}
+
+pub fn change_named(server: &Server, name: &str) -> CommitmentChange {
+    server.get(&names::commitment_change(name)).unwrap()
 }
 
 pub fn assert_finished(server: &Server, phase: ChangePhase) {
-    let change = change(server);
+    assert_named_finished(server, "a", phase);
+}
+
+pub fn assert_named_finished(server: &Server, name: &str, phase: ChangePhase) {
+    let change = change_named(server, name);
     assert_eq!(change.phase(), phase, "{:?}", change.status);
     assert!(!facts::is_open(&change), "{:?}", change.status);
     assert_eq!(change.metadata.finalizers.unwrap_or_default(), [""; 0]);
@@ -243,6 +307,42 @@ pub fn reason(server: &Server, uuid: &str) -> String {
 
 pub fn exists(server: &Server, uuid: &str) -> bool {
     server.get::<CommittedResource>(&names::commitment(uuid)).is_ok()
+}
+
+/// A host for so many slots, and a commitment that has all of them.
+pub async fn full(slots: u64) -> (Server, Process) {
+    let clock = clock();
+    let server = server(&clock, slots);
+    server.create(&seeds::rejectable(OLD, slots)).unwrap();
+    let process = Process::start(&server, &clock);
+    process.settle_for_good().await;
+    assert_eq!(placed(&server, OLD).len() as u64, slots);
+    (server, process)
+}
+
+/// Another commitment that has waited for capacity since before the change.
+pub async fn let_another_wait(server: &Server, process: &Process, gib: u64) {
+    let mut waiting = seeds::waiting_commitment(WAITING, 1);
+    OTHER_GROUP.clone_into(&mut waiting.spec.flavor_group_name);
+    waiting.spec.amount = format!("{gib}Gi").as_str().into();
+    server.create(&waiting).unwrap();
+    process.settle().await;
+    assert_eq!((reason(server, WAITING).as_str(), placed(server, WAITING).len()), ("Reserving", 0));
+}
+
+pub fn spec_of(server: &Server, uuid: &str) -> CommittedResourceSpec {
+    server.get::<CommittedResource>(&names::commitment(uuid)).unwrap().spec
+}
+
+/// A commitment as it was before a change: its spec, acceptance, slots and hosts.
+pub fn picture(server: &Server, uuid: &str) -> impl PartialEq + std::fmt::Debug + use<> {
+    let object: CommittedResource = server.get(&names::commitment(uuid)).unwrap();
+    let accepted = object.status.and_then(|status| status.accepted_spec);
+    let slots: Vec<_> = slots_of(server, uuid)
+        .into_iter()
+        .map(|slot| (slot.metadata.name, slot.spec.target_host, slot.spec.resources))
+        .collect();
+    (object.spec, object.metadata.annotations.unwrap_or_default(), accepted, slots)
 }
 
 /// A confirmed commitment of so many slots.

@@ -6,11 +6,16 @@ use std::sync::Arc;
 
 use berth_cluster::{DecodeGuard, Kind};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation};
-use berth_invariants::{Key, Snapshot, Touched};
+use berth_crds::{CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation};
+use berth_invariants::{Key, PublishedInfo, Snapshot, Touched};
 use serde_json::Value;
 
 use crate::{Event, Happened};
+
+const CONFIG_MAPS: &str = "/api/v1/configmaps";
+
+/// The name of the `ConfigMap` with the service info.
+const LIQUID_INFO: &str = "berth-liquid-info";
 
 /// The objects of all kinds that invariants are about.
 #[derive(Default)]
@@ -36,6 +41,11 @@ impl Objects {
         } else if is::<FlavorGroupCapacity>(event) {
             let object = self.decoded(&key, event);
             Some(self.snapshot.capacity(&key, object.as_ref()))
+        } else if is::<CommitmentChange>(event) {
+            let object = self.decoded(&key, event);
+            Some(self.snapshot.change(&key, object.as_ref()))
+        } else if event.kind == CONFIG_MAPS && name == LIQUID_INFO {
+            Some(self.snapshot.published(&key, published(event)))
         } else {
             None
         }
@@ -59,6 +69,12 @@ impl Objects {
         }
         object
     }
+}
+
+/// The info of a map that exists and that can be read.
+fn published(event: &Event) -> Option<PublishedInfo> {
+    let text = |key: &str| event.object["data"][key].as_str().filter(|_| event.happened == Happened::Applied);
+    Some(PublishedInfo { version: text("version")?.parse().ok()?, content: text("info")?.to_owned() })
 }
 
 /// Whether the event is about an object of this kind.

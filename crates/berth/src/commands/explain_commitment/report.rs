@@ -7,6 +7,7 @@ use berth_scheduler::Claim;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::change::OpenChange;
 use super::claim::{Claim as Amount, claim};
 use super::facts::ExplainedCommitment;
 use super::{steps, verdict};
@@ -36,6 +37,8 @@ pub(super) struct CommitmentReport {
     pub(super) allow_rejection: bool,
     /// It is not rejected all the same, because as much was accepted before.
     pub(super) rejection_is_over: bool,
+    /// The change that it belongs to, while that is open.
+    pub(super) change: Option<OpenChange>,
     pub(super) being_deleted_since: Option<Timestamp>,
     pub(super) wanted: Amount,
     pub(super) accepted: Option<Amount>,
@@ -90,6 +93,7 @@ pub(super) fn report(facts: &ExplainedCommitment, claims: &[Claim], missing: &[U
         end: spec.end,
         allow_rejection: spec.allow_rejection,
         rejection_is_over: spec.allow_rejection && !dry_run.facts.may_reject(),
+        change: None,
         being_deleted_since: object.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         wanted: claim(spec),
         accepted: dry_run.facts.accepted.as_ref().map(claim),

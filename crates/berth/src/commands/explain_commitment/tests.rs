@@ -1,6 +1,6 @@
 use berth_crds::{
-    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, labels, names,
-    testing,
+    CommitmentChange, CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge,
+    Reservation, labels, names, testing,
 };
 use berth_scheduler_api::explain::Subject;
 use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, rejectable, waiting_commitment};
@@ -105,6 +105,31 @@ async fn an_accepted_commitment_with_vms_and_an_end() {
 
     Not included, because no process holds the Lease berth: decisions that are not written yet, when slots are tried again, and since when hosts and VMs are missing.
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_open_change_of_a_commitment_is_named() {
+    let scene = accepted(1).await;
+    assert_eq!(reported(&scene).await.change, None);
+    let change = testing::commitment_change("one", &[UUID]);
+    scene.home.create(&change).unwrap();
+    scene.home.take_log();
+    let line = "\n  Change       change-one of request committed-resource-one is Pending: nothing is written yet\n";
+    let shown = screen(&scene).await;
+    assert!(shown.contains(line), "{shown}");
+    let status = |phase: &str, finished: &str| {
+        let condition = json!({ "type": "Finished", "status": finished, "reason": phase, "message": "",
+                                "lastTransitionTime": "2026-03-01T12:00:00Z" });
+        let status = json!({ "status": { "phase": phase, "conditions": [condition] } });
+        scene.home.edit_status::<CommitmentChange>("change-one", &status).unwrap();
+        scene.home.take_log();
+    };
+    status("RollingBack", "False");
+    let report = serde_json::to_value(reported(&scene).await).unwrap();
+    let expected = json!({ "name": "change-one", "phase": "RollingBack", "requestedBy": "committed-resource-one" });
+    assert_eq!(report["change"], expected);
+    status("RolledBack", "True");
+    assert_eq!(reported(&scene).await.change, None);
 }
 
 #[tokio::test(start_paused = true)]
