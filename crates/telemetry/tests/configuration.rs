@@ -201,7 +201,9 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
         "enabledControllers": ["nova-pipeline-controllers", "capacity-controller"],
         "enabledTasks": ["commitments-sync-task"],
         "committedResourceController": {"enablePaygPreAllocation": true, "requeueIntervalRetry": "1m"},
-        "committedResourceAPI": {"watchTimeout": "20s", "enableReportUsage": false, "watchPollInterval": "1s"},
+        "committedResourceAPI": {
+            "quotaServedAvailabilityZones": ["a"], "enableReportUsage": false, "watchPollInterval": "1s"
+        },
         "committedResourceUsageReconciler": {"cooldownInterval": "5m"},
         "datasourceName": "servers",
         "keystoneSecretRef": {"name": "keystone", "namespace": "berth"},
@@ -226,7 +228,7 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
         ),
         ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
         (
-            "committedResourceAPI.watchTimeout",
+            "committedResourceAPI.quotaServedAvailabilityZones",
             Severity::Warning,
             "has no effect: this version has no complete LIQUID API",
         ),
