@@ -227,12 +227,12 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
             "has no effect: this version has no",
         ),
         ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
+        ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         (
             "committedResourceAPI.quotaServedAvailabilityZones",
             Severity::Warning,
             "has no effect: this version has no complete LIQUID API",
         ),
-        ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         ("reconcileInterval", Severity::Info, "is read by other programs; no effect here"),
     ];
     assert_eq!(found.len(), expected.len(), "{found:#?}");
