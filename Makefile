@@ -13,7 +13,7 @@ PLACEMENT_GABBI := $(CARGO) run --locked -q -p berth-placement-gabbi --
 help: ## List these targets.
 	@echo "Usage: make TARGET"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once, fetch Placement's suite.
@@ -40,6 +40,12 @@ run: check-tools ## Show the operator at work on a real control plane, or two wi
 	$(CARGO) build --locked -p berth -p berth-demo -p berth-control-plane
 	@$(BUILT)/debug/berth-control-plane build
 	@$(BUILT)/debug/berth-demo $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
+
+.PHONY: e2e
+e2e: check-tools ## Run `berth e2e-commitments` against the system of `make run`.
+	$(CARGO) build --locked -p berth -p berth-demo -p berth-control-plane
+	@$(BUILT)/debug/berth-control-plane build
+	@$(BUILT)/debug/berth-demo --checks
 
 .PHONY: test
 test: ensure-tools ## Run all tests, the demonstrations among them, and print the totals.

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 mod checks;
+mod e2e_commitments;
 mod flags;
 mod people;
 mod placement;
@@ -13,6 +14,7 @@ mod placement;
 pub use checks::{
     ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments, RbacArguments,
 };
+pub use e2e_commitments::E2eCommitmentsArguments;
 pub use flags::{ClusterArguments, LeaderArguments, LogArguments, Output};
 pub use people::{CommitmentArguments, Explain, HostArguments, RequestSource, ScheduleArguments, SlotArguments};
 pub use placement::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
@@ -45,6 +47,9 @@ pub enum Command {
     /// Check a configuration without starting anything.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Create and delete commitments through a running LIQUID API, as Limes would, and check its answers.
+    #[command(name = "e2e-commitments")]
+    E2eCommitments(Box<E2eCommitmentsArguments>),
     /// Show or change the log level of a running operator.
     LogLevel(LogLevelArguments),
     /// Print the version.

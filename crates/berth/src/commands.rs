@@ -7,6 +7,7 @@ mod config;
 mod crds;
 mod crds_check;
 mod dry_run;
+mod e2e_commitments;
 mod explain_commitment;
 mod explain_host;
 mod explain_slot;
@@ -46,6 +47,7 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         },
         Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Config(command) => config::run(&command),
+        Command::E2eCommitments(arguments) => e2e_commitments::run(&arguments),
         Command::LogLevel(arguments) => log_level::run(&arguments),
         Command::Version => {
             println!("berth {}", env!("CARGO_PKG_VERSION"));

@@ -68,6 +68,9 @@ pub enum Error {
     },
     #[error("{0}")]
     Wrong(String),
+    /// The log says what has failed.
+    #[error("the log says what has failed")]
+    Logged,
     /// No operator responds to the command `log-level`.
     #[error(
         "no operator with the process id {pid} can be reached here; run this where it runs, as the same user, or give its --pid"
@@ -127,6 +130,7 @@ impl Error {
     pub fn lines(&self) -> Vec<String> {
         match self {
             Self::Preflight(problems) => problems.iter().map(ToString::to_string).collect(),
+            Self::Logged => Vec::new(),
             // A heading, then one line for each finding.
             Self::Telemetry(TelemetryError::Configuration { .. }) => {
                 self.to_string().lines().map(str::to_owned).collect()

@@ -127,7 +127,14 @@ pub struct Loaded {
 
 /// Reads both files and checks everything in them. With `strict` what has no effect is an error.
 pub fn load(files: &Files, strict: bool) -> Result<Loaded, TelemetryError> {
-    let merged = files.read().map_err(|findings| TelemetryError::Configuration { findings: Findings(findings) })?;
+    load_with(files, Map::new(), strict)
+}
+
+/// The same with a JSON object that is merged over both files.
+pub fn load_with(files: &Files, over: Map<String, Value>, strict: bool) -> Result<Loaded, TelemetryError> {
+    let merged = files.read().map_err(|findings| TelemetryError::Configuration { findings: Findings(findings) });
+    let mut merged = merged?;
+    merge(&mut merged, over);
     decode(&merged, strict)
 }
 

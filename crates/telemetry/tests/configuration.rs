@@ -201,7 +201,9 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
         "enabledControllers": ["nova-pipeline-controllers", "capacity-controller"],
         "enabledTasks": ["commitments-sync-task"],
         "committedResourceController": {"enablePaygPreAllocation": true, "requeueIntervalRetry": "1m"},
-        "committedResourceAPI": {"watchTimeout": "20s", "enableReportUsage": false, "watchPollInterval": "1s"},
+        "committedResourceAPI": {
+            "quotaServedAvailabilityZones": ["a"], "enableReportUsage": false, "watchPollInterval": "1s"
+        },
         "committedResourceUsageReconciler": {"cooldownInterval": "5m"},
         "datasourceName": "servers",
         "keystoneSecretRef": {"name": "keystone", "namespace": "berth"},
@@ -225,12 +227,12 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
             "has no effect: this version has no",
         ),
         ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
+        ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         (
-            "committedResourceAPI.watchTimeout",
+            "committedResourceAPI.quotaServedAvailabilityZones",
             Severity::Warning,
             "has no effect: this version has no complete LIQUID API",
         ),
-        ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         ("reconcileInterval", Severity::Info, "is read by other programs; no effect here"),
     ];
     assert_eq!(found.len(), expected.len(), "{found:#?}");

@@ -14,6 +14,9 @@ pub struct Arguments {
     /// Write the end state to the committed file instead of comparing it.
     #[arg(long, requires = "once")]
     pub update: bool,
+    /// Only run `berth e2e-commitments` against the operator, show its log, and end.
+    #[arg(long, conflicts_with = "once")]
+    pub checks: bool,
     /// The number of clusters. With two, one has the objects of zone eu-demo-1b, and is stopped for a while.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub clusters: u8,

@@ -1,4 +1,4 @@
-//! The configuration of an operator that works with two clusters.
+//! The configuration of the operator: what it sells to Limes, and the other cluster if there is one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,22 +19,46 @@ const OF_ZONES: [&str; 4] = [
 const ZONES: [&str; 3] = ["eu-demo-1a", "eu-demo-1b", "eu-demo-1c"];
 const FLAVOR_GROUPS: &str = "cortex.cloud/v1alpha1/Knowledge";
 
+/// Another cluster.
+pub struct RemoteAddress {
+    pub url: String,
+    pub root_certificate: String,
+}
+
 /// Writes it next to the kubeconfig of home; returns its path.
-pub fn write(kubeconfig: &Path, url: &str, root_certificate: &str) -> Result<PathBuf, Error> {
+pub fn write(kubeconfig: &Path, remote: Option<&RemoteAddress>) -> Result<PathBuf, Error> {
     let path = kubeconfig.with_file_name("conf.json");
-    fs::write(&path, format!("{:#}\n", with_remote(url, root_certificate))).map_err(Error::file("write", &path))?;
+    fs::write(&path, format!("{:#}\n", configuration(remote))).map_err(Error::file("write", &path))?;
     Ok(path)
 }
 
-fn with_remote(url: &str, root_certificate: &str) -> Value {
+fn configuration(remote: Option<&RemoteAddress>) -> Value {
+    let mut all = json!({ "committedResourceAPI": { "flavorGroupResourceConfig": offers() } });
+    if let Some(remote) = remote {
+        all["apiservers"] = clusters(remote);
+        all["committedResourceAPI"]["quotaServedAvailabilityZones"] = json!(ZONES);
+    }
+    all
+}
+
+/// Memory of the fixed ratio is counted in the smallest flavor, and the rest in GiB.
+fn offers() -> Value {
+    let sold = json!({ "handlesCommitments": true, "handlesDryRun": true, "hasCapacity": true, "hasQuota": true });
+    let instances = json!({ "hasCapacity": true, "hasQuota": true });
+    let group = |unit: u32| {
+        let mut ram = sold.clone();
+        ram["ramUnitGiB"] = json!(unit);
+        json!({ "ram": ram, "cores": sold, "instances": instances })
+    };
+    json!({ "gp_v5": group(1), "mem_v4": group(480) })
+}
+
+fn clusters(RemoteAddress { url, root_certificate }: &RemoteAddress) -> Value {
     let labels = json!({ "availabilityZone": REMOTE_ZONE });
     let home: Vec<_> = OF_ZONES.into_iter().chain([FLAVOR_GROUPS]).collect();
     json!({
-        "apiservers": {
-            // It takes the zones that the remote does not have.
-            "home": { "gvks": home },
-            "remotes": [{ "host": url, "caCert": root_certificate, "labels": labels, "gvks": OF_ZONES }],
-        },
-        "committedResourceAPI": { "quotaServedAvailabilityZones": ZONES },
+        // It takes the zones that the remote does not have.
+        "home": { "gvks": home },
+        "remotes": [{ "host": url, "caCert": root_certificate, "labels": labels, "gvks": OF_ZONES }],
     })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use kube::ResourceExt as _;
 use tokio::time::sleep;
 
 use crate::arguments::Arguments;
@@ -19,7 +20,7 @@ use crate::sites::{REMOTE_ZONE, Site, Sites};
 use crate::snapshot::{self, Snapshot};
 use crate::table::{self, Table};
 use crate::world::World;
-use crate::{asking, end_state, expectation, hints, invariants, steady};
+use crate::{asking, end_state, expectation, hints, invariants, limes, steady};
 
 /// How long nothing may change before a commitment counts as steady.
 const QUIET: Duration = Duration::from_secs(1);
@@ -61,14 +62,19 @@ pub async fn run(arguments: &Arguments, screen: &mut Screen, processes: &mut Pro
     let script = Script::read(arguments)?;
     let mut sites = prepare(arguments, &script, screen, processes).await?;
     let mut stage = Stage { world: World::follow(&sites.clients()), labels: &script.labels, screen, processes };
+    if arguments.checks {
+        return limes::check(&mut stage, true).await;
+    }
     for sample in &script.samples {
         stage.commit(sample, &mut sites).await?;
     }
     stage.ask(arguments).await?;
+    limes::play(&mut stage).await?;
     if let Some(story) = &script.outage {
         story.show(&mut stage, &mut sites).await?;
     }
     if arguments.once {
+        limes::check(&mut stage, false).await?;
         return stage.check_end_state(arguments, &sites, begin).await;
     }
     stage.go_on().await
@@ -146,6 +152,13 @@ impl Stage<'_> {
         Ok(())
     }
 
+    /// The name of a commitment that is no sample, if there is one.
+    pub fn unlabelled(&self) -> Option<String> {
+        let snapshot = self.world.snapshot();
+        let mut names = snapshot.commitments.iter().map(|commitment| commitment.name_any());
+        names.find(|name| !self.labels.contains_key(name))
+    }
+
     pub fn snapshot(&self) -> Snapshot {
         self.world.snapshot()
     }
@@ -182,7 +195,7 @@ impl Stage<'_> {
     }
 
     /// Shows the table for a moment, or until something changes.
-    async fn watch(&mut self) -> Result<(), Error> {
+    pub async fn watch(&mut self) -> Result<(), Error> {
         self.processes.check()?;
         self.screen.show(Table::new(&self.world.snapshot(), self.labels));
         tokio::select! {

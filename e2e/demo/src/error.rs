@@ -77,6 +77,15 @@ pub enum Error {
     /// The operator exited with an error when it was asked to stop.
     #[error("the operator failed when it was asked to end ({status}); the end of its log:\n{log}")]
     OperatorFailed { status: std::process::ExitStatus, log: String },
+    /// Limes got an answer that it does not expect.
+    #[error("Limes: {0}")]
+    Limes(#[from] berth_limes::Error),
+    #[error("the operator does not tell Limes what it sells: {answer}")]
+    NoInfo { answer: String },
+    #[error("berth e2e-commitments has failed ({status}); its log:\n{log}")]
+    Checks { status: std::process::ExitStatus, log: String },
+    #[error("berth e2e-commitments had not ended after {seconds} s")]
+    ChecksTooSlow { seconds: u64 },
     #[error("interrupted; nothing was compared")]
     Interrupted,
 }

@@ -22,6 +22,8 @@ pub struct Places<'a> {
     pub log: &'a Path,
     pub metrics: &'a str,
     pub scheduler: &'a str,
+    /// The base URL of all APIs.
+    pub api: &'a str,
 }
 
 pub fn text(snapshot: &Snapshot, labels: &Labels, places: Places<'_>) -> String {
@@ -34,7 +36,7 @@ pub fn text(snapshot: &Snapshot, labels: &Labels, places: Places<'_>) -> String 
     format!("\nAll is steady. To try, in another terminal:\n\n{}\n\nCtrl-C ends everything.\n", parts.join("\n\n"))
 }
 
-fn list_commands(Places { kubeconfig, remote, kubectl, berth, log, metrics, scheduler }: Places<'_>) -> String {
+fn list_commands(Places { kubeconfig, remote, kubectl, berth, log, metrics, scheduler, api }: Places<'_>) -> String {
     let other = |path: &Path| {
         let path = path.display();
         format!("\n  kubectl --kubeconfig={path} get committedresources,reservations,hypervisors # {REMOTE_ZONE}")
@@ -50,7 +52,10 @@ fn list_commands(Places { kubeconfig, remote, kubectl, berth, log, metrics, sche
          # where would a VM start, and why there? What blocks a host, and what fits on it?\n  \
          curl --silent --data @config/samples/requests/vm-of-the-project.json {scheduler}\n  \
          berth schedule --request config/samples/requests/vm-of-the-project.json\n  \
-         berth explain host node101",
+         berth explain host node101\n\n  \
+         # what has Limes asked for? Ask for it once more\n  \
+         kubectl get commitmentchanges\n  \
+         berth e2e-commitments '{{\"baseURL\":\"{api}\",\"azs\":[\"eu-demo-1c\"]}}'",
         kubeconfig.display(),
         kubectl.display(),
         berth.display(),
@@ -148,9 +153,9 @@ mod tests {
         );
         let labels = Labels::from([("commitment-one".to_owned(), "01-one".to_owned())]);
         let path = Path::new("/t");
-        let (metrics, scheduler) = ("m", "s");
+        let (metrics, scheduler, api) = ("m", "s", "a");
         let places =
-            Places { kubeconfig: path, remote: None, kubectl: path, berth: path, log: path, metrics, scheduler };
+            Places { kubeconfig: path, remote: None, kubectl: path, berth: path, log: path, metrics, scheduler, api };
         let text = text(&world, &labels, places);
         for expected in [
             "grow 01-one from 480Gi to 960Gi",

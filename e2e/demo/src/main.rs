@@ -1,12 +1,14 @@
 //! `berth-demo`: what `make run` shows. A real control plane, a small cloud, the operator under its own RBAC, and
-//! commitments that become slots one after the other.
+//! commitments that become slots one after the other, at last some that Limes sells.
 //!
 //! This is the command line: its arguments, the signals that end it, its exit status. [`demo`] has the steps.
 
 mod apply;
 mod arguments;
 mod asking;
+mod changes;
 mod client;
+mod columns;
 mod configuration;
 mod crds;
 mod demo;
@@ -17,6 +19,7 @@ mod error;
 mod expectation;
 mod hints;
 mod invariants;
+mod limes;
 mod operator;
 mod outage;
 mod port;

@@ -25,17 +25,16 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts the operator beside the control plane, and waits until it is ready. Without a configuration the defaults
-    /// are used.
+    /// Starts the operator beside the control plane, and waits until it is ready.
     pub async fn start(
         program: &Path,
         control_plane: &ControlPlane,
         kubeconfig: &Path,
-        configuration: Option<&Path>,
+        configuration: &Path,
     ) -> Result<Self, Error> {
         let [api, health, metrics] = port::free()?;
         let mut arguments = arguments(kubeconfig, api, health, metrics);
-        arguments.extend(configuration.map(|path| format!("--config={}", path.display())));
+        arguments.push(format!("--config={}", configuration.display()));
         let daemon = control_plane.spawn("berth", program, &arguments).await?;
         let mut operator = Self { daemon, program: program.to_owned(), api, metrics };
         operator.wait_until_ready(health).await?;
@@ -65,6 +64,11 @@ impl Operator {
 
     pub fn scheduler_url(&self) -> String {
         format!("http://{}/scheduler/nova/external", self.api)
+    }
+
+    /// The base URL of all APIs.
+    pub fn api_url(&self) -> String {
+        format!("http://{}", self.api)
     }
 
     pub fn metrics(&self) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use berth_control_plane::ControlPlane;
 
-use crate::configuration;
+use crate::configuration::{self, RemoteAddress};
 use crate::error::Error;
 use crate::hints::Places;
 use crate::operator::Operator;
@@ -47,11 +47,14 @@ impl Processes {
     /// Starts the operator with the rights of its service account.
     pub async fn start_operator(&mut self, program: &Path) -> Result<(), Error> {
         let Some(Home { control_plane, account }) = &self.home else { return Ok(()) };
-        let configuration = match &self.remote {
-            Some(remote) => Some(configuration::write(account, remote.url(), &remote.root_certificate()?)?),
+        let remote = match &self.remote {
+            Some(remote) => {
+                Some(RemoteAddress { url: remote.url().to_owned(), root_certificate: remote.root_certificate()? })
+            }
             None => None,
         };
-        self.operator = Some(Operator::start(program, control_plane, account, configuration.as_deref()).await?);
+        let configuration = configuration::write(account, remote.as_ref())?;
+        self.operator = Some(Operator::start(program, control_plane, account, &configuration).await?);
         Ok(())
     }
 
@@ -102,6 +105,7 @@ impl Processes {
             log: operator.log(),
             metrics: &operator.metrics(),
             scheduler: &operator.scheduler_url(),
+            api: &operator.api_url(),
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_crds::{CommittedResource, Condition, Reservation, conditions};
+use berth_crds::{CommitmentChange, CommittedResource, Condition, Reservation, conditions};
 use kube::ResourceExt;
 
 /// All commitments and slots, by name.
@@ -11,6 +11,8 @@ pub struct Snapshot {
     pub commitments: Vec<Arc<CommittedResource>>,
     /// The slots, and reservations of other types if there are any.
     pub slots: Vec<Arc<Reservation>>,
+    /// Requests of Limes.
+    pub changes: Vec<Arc<CommitmentChange>>,
 }
 
 impl Snapshot {
@@ -88,6 +90,7 @@ pub mod testing {
         Snapshot {
             commitments: commitments.into_iter().map(Arc::new).collect(),
             slots: slots.into_iter().map(Arc::new).collect(),
+            changes: Vec::new(),
         }
     }
 

@@ -1,9 +1,11 @@
-//! The table of commitments: one row each, in columns that are as wide as they need to be.
+//! The table of commitments, one row each, and of the changes of Limes below it.
 
 use berth_crds::conditions::commitment::INSUFFICIENT_CAPACITY;
 use berth_crds::{CommittedResource, CommittedResourceSpec, ResourceType};
 use kube::ResourceExt;
 
+use crate::changes::Changes;
+use crate::columns;
 use crate::samples::Labels;
 use crate::snapshot::{self, Snapshot, is_in_force};
 
@@ -21,6 +23,7 @@ const SHORT_UUID: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     rows: Vec<[String; COLUMNS]>,
+    changes: Changes,
 }
 
 impl Table {
@@ -28,16 +31,12 @@ impl Table {
     pub fn new(snapshot: &Snapshot, labels: &Labels) -> Self {
         let mut rows: Vec<_> = snapshot.commitments.iter().map(|one| row(one, snapshot, labels)).collect();
         rows.sort();
-        Self { rows }
+        Self { rows, changes: Changes::new(&snapshot.changes) }
     }
 
     /// Titles and rows as lines that are at most `width` characters long.
     pub fn lines(&self, width: usize) -> Vec<String> {
-        let titles = TITLES.map(str::to_owned);
-        let all = || std::iter::once(&titles).chain(&self.rows);
-        let widths: [usize; COLUMNS] =
-            std::array::from_fn(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0));
-        all().map(|row| cut(&line(row, widths), width)).collect()
+        [columns::lines(TITLES, &self.rows, width), self.changes.lines(width)].concat()
     }
 
     /// The changed rows since `before`, as lines that are readable without titles. Slots that are created one after the
@@ -45,11 +44,12 @@ impl Table {
     pub fn changed_lines(&self, before: &Self) -> Vec<String> {
         let is_known = |row: &[String; COLUMNS]| before.rows.iter().any(|old| without_slots(old) == without_slots(row));
         let is_reported = |row: &&[String; COLUMNS]| row[REASON] != NOTHING;
-        self.rows.iter().filter(is_reported).filter(|row| !is_known(row)).map(sentence).collect()
+        let rows = self.rows.iter().filter(is_reported).filter(|row| !is_known(row)).map(sentence);
+        rows.chain(self.changes.changed_lines(&before.changes)).collect()
     }
 
     pub fn empty() -> Self {
-        Self { rows: Vec::new() }
+        Self { rows: Vec::new(), changes: Changes::default() }
     }
 }
 
@@ -93,11 +93,6 @@ fn wanted(message: &str) -> Option<usize> {
     numbers.split_once('/')?.1.parse().ok()
 }
 
-fn line(row: &[String; COLUMNS], widths: [usize; COLUMNS]) -> String {
-    let padded: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-    padded.join("  ").trim_end().to_owned()
-}
-
 fn without_slots(row: &[String; COLUMNS]) -> impl PartialEq {
     let (before, after) = row.split_at(SLOTS);
     (before.to_vec(), after[1..].to_vec())
@@ -105,13 +100,6 @@ fn without_slots(row: &[String; COLUMNS]) -> impl PartialEq {
 
 fn sentence([label, uuid, zone, group, amount, slots, ready, reason, message]: &[String; COLUMNS]) -> String {
     format!("{label} ({uuid}) {amount} of {group} in {zone}: {slots} slots, Ready={ready} {reason}, {message}")
-}
-
-fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

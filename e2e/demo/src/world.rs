@@ -1,10 +1,10 @@
-//! The objects of the cluster, read by watches: commitments and slots, and the time of the last change.
+//! The objects of the clusters, read by watches: commitments, their changes and slots, and the time of the last event.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, Reservation};
+use berth_crds::{CommitmentChange, CommittedResource, Reservation};
 use futures::{StreamExt, future};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, Store};
@@ -22,16 +22,19 @@ use crate::snapshot::Snapshot;
 pub struct World {
     commitments: Vec<Store<CommittedResource>>,
     slots: Vec<Store<Reservation>>,
+    /// Requests of Limes, which are all at home.
+    changes: Vec<Store<CommitmentChange>>,
     last_change: watch::Receiver<Instant>,
     _watches: JoinSet<()>,
 }
 
 impl World {
+    /// `clients` begins with the one of home.
     pub fn follow(clients: &[Client]) -> Self {
         let (change, last_change) = watch::channel(Instant::now());
         let change = Arc::new(change);
         let mut watches = JoinSet::new();
-        let (mut commitments, mut slots) = (Vec::new(), Vec::new());
+        let (mut commitments, mut slots, mut changes) = (Vec::new(), Vec::new(), Vec::new());
         for client in clients {
             let (store, writer) = reflector::store();
             watches.spawn(follow(Api::all(client.clone()), writer, change.clone()));
@@ -40,11 +43,16 @@ impl World {
             watches.spawn(follow(Api::all(client.clone()), writer, change.clone()));
             slots.push(store);
         }
-        Self { commitments, slots, last_change, _watches: watches }
+        for home in clients.iter().take(1) {
+            let (store, writer) = reflector::store();
+            watches.spawn(follow(Api::all(home.clone()), writer, change.clone()));
+            changes.push(store);
+        }
+        Self { commitments, slots, changes, last_change, _watches: watches }
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { commitments: sorted(&self.commitments), slots: sorted(&self.slots) }
+        Snapshot { commitments: sorted(&self.commitments), slots: sorted(&self.slots), changes: sorted(&self.changes) }
     }
 
     pub fn quiet_for(&self) -> Duration {

@@ -74,8 +74,8 @@ const IMPURE: [&str; 29] = [
     "uuid",
 ];
 /// Crates for tests, benchmarks and demonstrations: no shipped crate depends on them.
-const NOT_SHIPPED: [&str; 8] =
-    ["bench", "testkit", "control-plane", "demo", "mutants", "placement-gabbi", "postgres", "e2e"];
+const NOT_SHIPPED: [&str; 9] =
+    ["bench", "testkit", "control-plane", "demo", "limes", "mutants", "placement-gabbi", "postgres", "e2e"];
 
 fn ours(name: &str) -> Option<&str> {
     name.strip_prefix("berth-")

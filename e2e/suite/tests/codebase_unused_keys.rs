@@ -31,7 +31,10 @@ const OBJECTS: [(&str, &str, &str); 16] = [
 
 /// Keys that are not declared as a field of their own, or whose object is passed on as a whole, and the code that reads
 /// them.
-const OTHERS: [(&str, &str); 12] = [
+const OTHERS: [(&str, &str); 15] = [
+    ("azs", "checks.zones"),
+    ("projectID", "checks.project_id"),
+    ("roundTripCheck", "checks.zones"),
     ("userAgent.component", "common.user_agent"),
     ("userAgent.version", "common.user_agent"),
     ("monitoring.labels", "common.metric_labels"),

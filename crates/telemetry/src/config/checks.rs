@@ -14,7 +14,7 @@ settings! {
         base_url: String = url_or("baseURL", "http://localhost:8080"),
         /// Project of the commitments that the checks create.
         project_id: String = (project_id(s, old_project)),
-        /// Longest wait for an answer.
+        /// Longest wait for the answer to a change of commitments.
         request_timeout: Duration = duration("requestTimeout", seconds(30), Zero::Default),
         /// Leave the commitments of the checks behind.
         no_cleanup: bool = flag("noCleanup", false),

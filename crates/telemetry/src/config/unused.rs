@@ -16,7 +16,6 @@ pub enum Cause {
 use Cause::{Foreign, Lacks};
 
 const CAPACITY: Cause = Lacks("capacity controller");
-const CHECKS: Cause = Lacks("command `berth e2e-commitments`");
 const DATABASE: Cause = Lacks("reader of the database with servers and flavors");
 const DOMAINS: Cause = Lacks("resolution of domain names: slots of external customers are placed like all others");
 const LIQUID: Cause = Lacks("complete LIQUID API");
@@ -26,7 +25,7 @@ const QUOTA: Cause = Lacks("quota controller");
 const SYNCER: Cause = Lacks("syncer");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 50] = [
+pub const UNUSED: [(&str, Cause); 39] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
     ("enabledControllers[quota-controller]", QUOTA),
     ("enabledTasks[commitments-sync-task]", SYNCER),
@@ -38,13 +37,8 @@ pub const UNUSED: [(&str, Cause); 50] = [
     ("committedResourceReservationController.ssoSecretRef", DOMAINS),
     ("committedResourceController.enablePaygPreAllocation", DATABASE),
     ("committedResourceUsageReconciler", Lacks("usage reconciler")),
-    ("committedResourceAPI.watchTimeout", LIQUID),
     ("committedResourceAPI.watchPollInterval", POLLING),
-    ("committedResourceAPI.changeRetention", LIQUID),
-    ("committedResourceAPI.changeQueueLength", LIQUID),
-    ("committedResourceAPI.changeQueueWait", LIQUID),
-    ("committedResourceAPI.changeQuietPeriod", LIQUID),
-    ("committedResourceAPI.retryAfterRejection", LIQUID),
+    ("committedResourceAPI.changeQuietPeriod", SYNCER),
     ("committedResourceAPI.quotaServedAvailabilityZones", LIQUID),
     ("auth", LIQUID),
     ("committedResourceSyncInterval", SYNCER),
@@ -56,12 +50,6 @@ pub const UNUSED: [(&str, Cause); 50] = [
     ("fullReconcileInterval", QUOTA),
     ("crStateFilter", QUOTA),
     ("enableHVDiff", QUOTA),
-    ("azs", CHECKS),
-    ("baseURL", CHECKS),
-    ("projectID", CHECKS),
-    ("requestTimeout", CHECKS),
-    ("noCleanup", CHECKS),
-    ("roundTripCheck", CHECKS),
     ("monitoring.port", Foreign),
     ("schedulingDomain", Foreign),
     ("overcommitMappings", Foreign),

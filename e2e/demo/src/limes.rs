@@ -1,0 +1,106 @@
+//! Limes, played by `berth_limes`, and the checks of `berth e2e-commitments`, both against the operator.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use berth_limes::plan::Projects;
+use berth_limes::{Session, Settings};
+use serde_json::json;
+use tokio::process::Command;
+use tokio::time::{sleep, timeout};
+
+use crate::demo::Stage;
+use crate::error::Error;
+use crate::operator::Operator;
+use crate::probe;
+
+/// A zone with capacity for commitments of all groups.
+const ZONE: &str = "eu-demo-1c";
+/// More than all checks take, even while compilers run at the same time.
+const CHECKED_WITHIN: Duration = Duration::from_secs(180);
+/// How long commitments may take to be gone after the last answer.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
+const PUBLISHED_WITHIN: Duration = Duration::from_secs(30);
+const INFO: &str = "/commitments/v1/info";
+
+/// Lets Limes sell, split, convert, transfer and delete, while the table shows it.
+pub async fn play(stage: &mut Stage<'_>) -> Result<(), Error> {
+    let begin = Instant::now();
+    let Some(url) = stage.processes.operator().map(Operator::api_url) else { return Ok(()) };
+    let projects = Projects { first: "project-of-limes".to_owned(), second: "another-project".to_owned() };
+    let settings = Settings { base_url: format!("{url}/commitments/"), zone: ZONE.to_owned(), projects };
+    let lines = RefCell::new(Vec::new());
+    let session = Session::new(settings, |line| lines.borrow_mut().push(line))?;
+    let mut playing = pin!(session.play());
+    let outcome = loop {
+        let ended = tokio::select! {
+            outcome = &mut playing => Some(outcome),
+            shown = stage.watch() => shown.map(|()| None)?,
+        };
+        for line in lines.take() {
+            stage.screen.print(&format!("  Limes: {line}"));
+        }
+        if let Some(outcome) = ended {
+            break outcome;
+        }
+    };
+    outcome?;
+    all_gone(stage).await?;
+    stage.screen.done("Limes has got the answers that it expects", begin);
+    Ok(())
+}
+
+/// Runs `berth e2e-commitments` in a zone of the operator. Its log is printed on request, and when a check fails.
+pub async fn check(stage: &mut Stage<'_>, shows_log: bool) -> Result<(), Error> {
+    let begin = Instant::now();
+    let Some((program, url, api)) = stage
+        .processes
+        .operator()
+        .map(|operator| (operator.program().to_owned(), operator.api_url(), operator.scheduler()))
+    else {
+        return Ok(());
+    };
+    until_published(api).await?;
+    let log = run(&program, &url).await?;
+    if shows_log {
+        stage.screen.print(log.trim_end());
+    }
+    all_gone(stage).await?;
+    stage.screen.done("berth e2e-commitments: all checks passed", begin);
+    Ok(())
+}
+
+async fn run(program: &Path, url: &str) -> Result<String, Error> {
+    let keys = json!({ "baseURL": url, "azs": [ZONE] }).to_string();
+    let mut command = Command::new(program);
+    command.args(["e2e-commitments", "--log-format=human", &keys]).kill_on_drop(true);
+    let output = timeout(CHECKED_WITHIN, command.output()).await;
+    let output = output.map_err(|_| Error::ChecksTooSlow { seconds: CHECKED_WITHIN.as_secs() })?;
+    let output = output.map_err(|source| Error::System { action: "start berth e2e-commitments", source })?;
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(log) } else { Err(Error::Checks { status: output.status, log }) }
+}
+
+/// The first info is published a moment after the operator is ready.
+async fn until_published(api: SocketAddr) -> Result<(), Error> {
+    let begin = Instant::now();
+    while let Err(answer) = probe::ask(api, INFO).await {
+        if begin.elapsed() > PUBLISHED_WITHIN {
+            return Err(Error::NoInfo { answer });
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
+
+/// Waits until only the samples are left.
+async fn all_gone(stage: &mut Stage<'_>) -> Result<(), Error> {
+    let begin = Instant::now();
+    while let Some(name) = stage.unlabelled() {
+        stage.wait(begin, GONE_WITHIN, &name, "to be gone").await?;
+    }
+    Ok(())
+}
