@@ -109,15 +109,18 @@ async fn a_commitment_that_has_ended_gets_capacity_again_when_it_is_prolonged() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_commitment_that_has_ended_waits_for_its_capacity_when_it_is_prolonged_and_others_have_it() {
+async fn a_commitment_that_has_ended_is_not_prolonged_when_others_have_its_capacity() {
     let (server, process) = expired().await;
     server.create(&seeds::rejectable(REST, 1)).unwrap();
     process.settle().await;
     assert_eq!(placed(&server, REST).len(), 1);
     let later = ending(&process, spec(OLD, 2), MINUTE * 600);
-    let phase = complete(&process, &[(OLD, Some(later))]).await;
-    assert_eq!(phase, ChangePhase::Accepted, "as much was accepted before, which is never rejected");
-    assert_eq!(reason(&server, OLD), "Reserving");
+    let _caller = process.begin(&[(OLD, Some(later))], true);
+    process.settle().await;
+    process.wait(WATCH_TIMEOUT).await;
+    process.settle_for_good().await;
+    assert_finished(&server, ChangePhase::RolledBack);
+    assert_eq!((reason(&server, OLD).as_str(), placed(&server, REST).len()), ("expired", 1));
 }
 
 /// Another project consumes a part of a commitment: what is left stays with its project.

@@ -16,12 +16,15 @@ pub enum ItemOutcome {
 /// The outcome of a commitment with the spec that was written to it. One that holds nothing any more needs no decision, and
 /// neither does one that holds at least as much already.
 pub(crate) fn outcome(object: &CommittedResource, written: &Spec, now: Timestamp) -> ItemOutcome {
-    let covers = facts::accepted_spec(object).is_some_and(|accepted| accepted.covers(written));
+    let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let ready = conditions::ready(conditions);
+    // What was over has given its capacity back, whatever was accepted before.
+    let was_over = ready.is_some_and(|ready| matches!(Reason::parse(&ready.reason), Some(Reason::Inactive(_))));
+    let covers = facts::accepted_spec(object).is_some_and(|accepted| accepted.covers(written)) && !was_over;
     if written.phase(now) != Phase::Wanted || covers {
         return ItemOutcome::Accepted;
     }
-    let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let Some(ready) = conditions::ready(conditions) else { return ItemOutcome::Waiting };
+    let Some(ready) = ready else { return ItemOutcome::Waiting };
     if ready.observed_generation != object.metadata.generation {
         return ItemOutcome::Waiting;
     }

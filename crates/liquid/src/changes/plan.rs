@@ -46,6 +46,8 @@ pub struct ItemFacts {
     /// slots back.
     pub is_to_restore: bool,
     pub is_whole: bool,
+    /// It is left exactly as it is until its pause ends.
+    pub is_paused: bool,
     /// It exists only because of the change.
     pub is_new: bool,
 }
@@ -84,6 +86,8 @@ pub enum ChangeStep {
     /// Restores these items, the last one first.
     Restore(Vec<usize>),
     AwaitRestored,
+    /// This commitment cannot be restored before its pause ends; other changes of the zone need not wait for that.
+    Fail(String),
     /// Deletes what exists only because of the change.
     Remove(Vec<usize>),
     Finish(ChangePhase),
@@ -185,8 +189,10 @@ impl ChangeFacts {
             to_restore.reverse();
             return ChangeStep::Restore(to_restore);
         }
-        if self.items.iter().any(|item| !item.is_new && !item.is_whole) {
-            return ChangeStep::AwaitRestored;
+        let mut lacking = self.items.iter().filter(|item| !item.is_new && !item.is_whole).peekable();
+        if lacking.peek().is_some() {
+            let paused = lacking.find(|item| item.is_paused).filter(|_| self.phase != ChangePhase::Failed);
+            return paused.map_or(ChangeStep::AwaitRestored, |item| ChangeStep::Fail(item.uuid.clone()));
         }
         match self.places(|item| item.is_new && item.exists) {
             new if !new.is_empty() => ChangeStep::Remove(new),

@@ -104,6 +104,7 @@ impl Reader<'_> {
                     is_of_change(object) && !has_ended(&object.spec) && object.metadata.deletion_timestamp.is_none()
                 }
             }),
+            is_paused: object.is_some_and(|object| self.pauses.commitment(object).is_some()),
             is_whole: object.is_none_or(|object| self.is_whole(change, place, object)),
             is_new,
         }

@@ -163,6 +163,10 @@ impl ChangeController {
             ChangeStep::Delete(places) | ChangeStep::Remove(places) => {
                 apply.delete(&places).await.map(|()| Progress::Done)
             }
+            ChangeStep::Fail(uuid) => {
+                let why = format!("commitment {uuid} is paused; it is restored when the pause ends");
+                self.write(key, change, status::failed(change, &why, now)).await
+            }
             ChangeStep::RollBack(reason) => self.roll_back(key, change, &facts, &reason, now).await,
             ChangeStep::Restore(places) => apply.restore(&places).await.map(|()| Progress::Done),
             ChangeStep::Finish(phase) => self.finish(key, change, phase, now).await,

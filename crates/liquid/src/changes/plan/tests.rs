@@ -13,6 +13,7 @@ fn item(uuid: &str) -> ItemFacts {
         exists: true,
         is_to_restore: false,
         is_whole: true,
+        is_paused: false,
         is_new: false,
     }
 }
@@ -127,7 +128,10 @@ fn undoing_restores_in_reverse_order_and_deletes_what_is_new_last() {
         let step = |items: &[ItemFacts]| plan(&change(phase, items));
         assert_eq!(step(&[restorable("a"), new.clone(), restorable("b")]), ChangeStep::Restore(vec![2, 0]));
         let lacking = ItemFacts { is_whole: false, ..item("a") };
-        assert_eq!(step(&[lacking, new.clone()]), ChangeStep::AwaitRestored, "the new one still has its slots");
+        assert_eq!(step(&[lacking.clone(), new.clone()]), ChangeStep::AwaitRestored, "the new one still has its slots");
+        let paused = step(&[ItemFacts { is_paused: true, ..lacking }]);
+        let expected = [ChangeStep::Fail("a".to_owned()), ChangeStep::AwaitRestored];
+        assert_eq!(paused, expected[usize::from(phase == ChangePhase::Failed)], "it has failed already");
         assert_eq!(step(&[item("a"), new.clone()]), ChangeStep::Remove(vec![1]));
         let gone = ItemFacts { exists: false, ..new.clone() };
         assert_eq!(step(&[item("a"), gone]), ChangeStep::Finish(ChangePhase::RolledBack));
