@@ -25,6 +25,7 @@ mod in_flight;
 mod leader;
 mod leader_bad_input;
 mod life;
+mod limes;
 mod log_level;
 mod log_lines;
 mod metrics_docs;

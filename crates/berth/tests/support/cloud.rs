@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names};
+use berth_crds::{
+    CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names,
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -86,6 +88,7 @@ impl Cloud {
             self.raw::<Hypervisor>(),
             self.raw::<Knowledge>(),
             self.raw::<FlavorGroupCapacity>(),
+            self.raw::<CommitmentChange>(),
         ];
         for api in [commitments].into_iter().chain(others) {
             api.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
