@@ -63,12 +63,11 @@ impl ExternalChanges {
         self.changes.learn(snapshot, touched);
         touched.places.iter().for_each(|place| self.cores.learn(snapshot, place, self.late, by_hand));
         for name in &touched.hosts {
-            match snapshot.host(name) {
-                Some((_, host)) => self.learn_host(snapshot, name, host),
-                None => {
-                    self.changes.lost(name);
-                    self.hosts.remove(name);
-                }
+            if let Some((_, host)) = snapshot.host(name) {
+                self.learn_host(snapshot, name, host);
+            } else {
+                self.changes.lost(name);
+                self.hosts.remove(name);
             }
         }
         self.excused.retain(|(invariant, object)| stands(snapshot, *invariant, object));
