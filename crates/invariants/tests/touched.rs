@@ -27,7 +27,7 @@ enum Change {
     Reservation(Key, Option<Reservation>),
     Host(Key, Option<Hypervisor>),
     Capacity(Key, Option<FlavorGroupCapacity>),
-    Change(Key, Option<CommitmentChange>),
+    Journal(Key, Option<CommitmentChange>),
 }
 
 fn cluster() -> impl Strategy<Value = ClusterName> {
@@ -87,7 +87,7 @@ fn change() -> impl Strategy<Value = Change> {
         zone.clone_into(&mut object.spec.availability_zone);
         let phase = if under_way { ChangePhase::Applying } else { ChangePhase::Failed };
         object.status.get_or_insert_default().phase = phase;
-        Change::Change(Key::new(cluster, object.metadata.name.clone().unwrap()), (fate != 0).then_some(object))
+        Change::Journal(Key::new(cluster, object.metadata.name.clone().unwrap()), (fate != 0).then_some(object))
     })
 }
 
@@ -157,7 +157,7 @@ impl Objects {
             Change::Reservation(key, object) => exchange(&mut self.reservations, key, object),
             Change::Host(key, object) => exchange(&mut self.hosts, key, object),
             Change::Capacity(key, object) => exchange(&mut self.capacities, key, object),
-            Change::Change(key, object) => exchange(&mut self.changes, key, object),
+            Change::Journal(key, object) => exchange(&mut self.changes, key, object),
         }
     }
 
@@ -177,7 +177,7 @@ fn follow(snapshot: &mut Snapshot, change: &Change) -> Touched {
         Change::Reservation(key, object) => snapshot.reservation(key, object.clone().map(Arc::new).as_ref()),
         Change::Host(key, object) => snapshot.hypervisor(key, object.clone().map(Arc::new).as_ref()),
         Change::Capacity(key, object) => snapshot.capacity(key, object.clone().map(Arc::new).as_ref()),
-        Change::Change(key, object) => snapshot.change(key, object.clone().map(Arc::new).as_ref()),
+        Change::Journal(key, object) => snapshot.change(key, object.clone().map(Arc::new).as_ref()),
     }
 }
 

@@ -128,9 +128,9 @@ async fn without_cleanup_only_a_pending_commitment_goes() {
 
 #[tokio::test]
 async fn a_full_zone_is_no_failure_and_any_other_reason_is_one_with_the_request_id() {
-    let full = |request: &Value| match request["dryRun"] == true || !request.to_string().contains("batch-a") {
-        true => reject("insufficient CPU cores: 1 available, 2 requested"),
-        false => accept(request),
+    let full = |request: &Value| {
+        let is_refused = request["dryRun"] == true || !request.to_string().contains("batch-a");
+        if is_refused { reject("insufficient CPU cores: 1 available, 2 requested") } else { accept(request) }
     };
     assert_eq!(outcome(full, &json!({ "azs": ["z"] })).await.0, Ok(()));
     let refused = outcome(|_| reject("no"), &json!({ "azs": ["z"] })).await.0.unwrap_err();
