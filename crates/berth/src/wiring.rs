@@ -6,7 +6,6 @@
 //! then on. `operator` decides when they run. [`rights`] lists the rights that they need.
 
 mod background_tasks;
-mod changes;
 mod controllers;
 mod events;
 mod explainer;

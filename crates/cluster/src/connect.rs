@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use berth_core::ClusterName;
+use berth_telemetry::chain::is_caused_by;
 use berth_telemetry::clock::ClockSkew;
 use berth_telemetry::config::{ApiServers, Remote};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -15,7 +16,6 @@ use tokio::time::timeout;
 use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
 use crate::names::names;
 use crate::{Cluster, Clusters, chain};
-use berth_telemetry::chain::is_caused_by;
 
 mod error;
 mod stack;

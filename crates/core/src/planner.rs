@@ -20,8 +20,6 @@ use crate::ids::{CommitmentUuid, DomainId, GroupName, HostName, ProjectId, SlotN
 use crate::slot::{self, Slot};
 use crate::units::{Bytes, Resources};
 
-pub use change_group::{FormerSlot, GroupMember, OpenChange, SlotExchange, TakeOver, exchange_slots};
-
 /// The bound of slots that one plan creates, independent of the amount.
 pub const MAX_NEW_SLOTS: u64 = 20_000;
 
@@ -56,6 +54,23 @@ pub struct PlannerInput<'a> {
     pub max_new_slots: Option<u64>,
     /// The open change that the commitment belongs to: until its end nothing is released.
     pub change: Option<OpenChange<'a>>,
+}
+
+/// The part of an open change that concerns one commitment.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenChange<'a> {
+    /// Slots that others release and that this commitment gets as they are.
+    pub offered: &'a [Slot],
+    /// The slots from before the change, while it is rolled back.
+    pub former: &'a [FormerSlot],
+}
+
+/// A slot as it was before a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormerSlot {
+    pub name: SlotName,
+    pub host: Option<HostName>,
+    pub size: Resources,
 }
 
 /// The changes.
@@ -111,6 +126,13 @@ pub struct NewSlot {
     pub size: Resources,
     /// The host that it had before a change that is rolled back.
     pub prefer: Option<HostName>,
+}
+
+/// A slot of another commitment that is taken over as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeOver {
+    pub name: SlotName,
+    pub from: CommitmentUuid,
 }
 
 /// Why no plan can be made; the texts are those of the reference, continued where that helps.

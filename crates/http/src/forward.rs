@@ -13,10 +13,9 @@ use reqwest::{Client, RequestBuilder};
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::answer;
-use crate::client;
 use crate::forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
 use crate::request_id::X_REQUEST_ID;
+use crate::{answer, client};
 
 /// A leader that takes longer to accept a connection counts as gone.
 const CONNECT: Duration = Duration::from_secs(1);

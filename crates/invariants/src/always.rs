@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use berth_crds::Hypervisor;
 
 use crate::amounts::{RESOURCES, format_amount};
-use crate::changes::{of_finished, of_zone};
+use crate::changes::of_finished;
 use crate::cores::oversold;
 use crate::free_capacity::free_capacity;
 use crate::published_info::misversioned;
 use crate::slots::{of_slot, unprotected, wrong_zone};
 use crate::snapshot::confirmed;
+use crate::zones::of_zone;
 use crate::{ExternalChanges, Invariant, Key, Snapshot, Touched, Violation};
 
 /// Violations of the invariants that hold after every write, ascending, except those that external changes excuse. What

@@ -1,27 +1,13 @@
-//! The invariants of changes of commitments: one at a time in a zone, and all or nothing.
+//! The invariant of finished changes of commitments: all or nothing.
 
 use berth_crds::commitment_change::{ChangeItem, ChangePhase};
-use berth_crds::{CommitmentChange, CommittedResource, facts, labels, resources};
+use berth_crds::{CommitmentChange, CommittedResource, labels, resources};
 use kube::ResourceExt;
 
-use crate::amounts::{format_amount, used};
+use crate::amounts::format_amount;
 use crate::cores::is_reported_to_be_over;
-use crate::slots::on_its_way_out;
+use crate::held::{held, held_before};
 use crate::{ExternalChanges, Invariant, Key, Snapshot, Violation};
-
-/// Whether no other change of the zone may begin.
-pub(crate) fn is_under_way(change: &CommitmentChange) -> bool {
-    let phases = [ChangePhase::Pending, ChangePhase::Applying, ChangePhase::RollingBack];
-    phases.contains(&change.phase()) && facts::is_open(change)
-}
-
-/// All changes of a zone that are under way except the first.
-pub(crate) fn of_zone(snapshot: &Snapshot, zone: &str) -> Vec<Violation> {
-    let mut keys = snapshot.changes_in(zone);
-    let Some(first) = keys.next() else { return Vec::new() };
-    let text = || format!("is under way in zone {zone}, and so is {first}");
-    keys.map(|key| Violation::new(Invariant::ZoneChangedTwice, key, text())).collect()
-}
 
 /// What is wrong with a change at the write that has finished it. A commitment that somebody else has edited meanwhile is
 /// theirs.
@@ -98,18 +84,4 @@ fn lost_by(
     let now = held(snapshot, &item.commitment_uuid);
     let [had, has] = [before, now].map(|bytes| format_amount(bytes, resources::MEMORY));
     (now < before).then(|| format!("commitment {} had {had} on hosts, and has {has}", item.commitment_uuid))
-}
-
-/// The bytes that a commitment had on these hosts before a change.
-pub(crate) fn held_before(change: &CommitmentChange, place: usize, counts: impl Fn(&str) -> bool) -> i128 {
-    let slots = change.slots_before(place);
-    let placed = slots.iter().filter(|slot| slot.target_host.as_deref().is_some_and(&counts));
-    placed.map(|slot| used(&slot.resources, resources::MEMORY)).sum()
-}
-
-/// The bytes of the slots of a commitment that have a host.
-pub(crate) fn held(snapshot: &Snapshot, uuid: &str) -> i128 {
-    let slots = snapshot.slots_of(uuid).map(|(_, slot)| slot);
-    let placed = slots.filter(|slot| slot.spec.target_host.is_some() && !on_its_way_out(slot));
-    placed.map(|slot| used(&slot.spec.resources, resources::MEMORY)).sum()
 }

@@ -13,6 +13,7 @@ mod changes;
 mod cores;
 mod external_changes;
 mod free_capacity;
+mod held;
 mod invariant;
 mod key;
 mod overdue;
@@ -22,6 +23,7 @@ mod slots;
 mod snapshot;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod zones;
 
 pub use always::{always, always_touched};
 pub use at_rest::at_rest;

@@ -3,8 +3,8 @@
 use berth_crds::{CommittedResource, Reservation, conditions, labels};
 use kube::ResourceExt;
 
-use crate::changes::of_zone;
 use crate::snapshot::{commitment_of, confirmed};
+use crate::zones::of_zone;
 use crate::{Invariant, Key, Snapshot, Violation};
 
 /// Whether a commitment, a slot or a change still violates an invariant.

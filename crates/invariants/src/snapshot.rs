@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_core::ClusterName;
+use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{
     CommitmentChange, CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation,
     ReservationType, ResourceType, conditions, facts, names,
@@ -12,8 +13,13 @@ use berth_crds::{
 use kube::ResourceExt;
 
 use crate::Key;
-use crate::changes::is_under_way;
 use crate::published_info::{PublishedInfo, Republished};
+
+/// Whether no other change of the zone may begin.
+fn is_under_way(change: &CommitmentChange) -> bool {
+    let phases = [ChangePhase::Pending, ChangePhase::Applying, ChangePhase::RollingBack];
+    phases.contains(&change.phase()) && facts::is_open(change)
+}
 
 /// A flavor group in a zone.
 pub(crate) type GroupAndZone = (String, String);

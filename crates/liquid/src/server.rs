@@ -18,15 +18,13 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::response::Response;
 use axum::routing::any;
 
-pub use api::{LiquidAccess, LiquidApi, LiquidParts, Switches};
+pub use api::{LiquidAccess, LiquidApi, LiquidParts};
 pub use body::BodyLimits;
 use endpoint::Endpoint;
+pub use endpoint::Switches;
 pub use handler::{ChangeCall, ChangeHandler, ChangeVerdict};
 pub use metrics::LiquidMetrics;
 use refusal::Refusal;
-
-/// All paths begin with it.
-pub const PREFIX: &str = "/commitments/v1/";
 
 /// The five routes. Bodies are bounded here, whatever the listener allows.
 pub fn router(api: Arc<LiquidApi>) -> Router {

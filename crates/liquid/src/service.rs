@@ -11,6 +11,7 @@ mod decode;
 mod dry_run;
 mod journal;
 mod leader;
+mod proposed;
 mod queue;
 mod texts;
 mod wait;
@@ -43,7 +44,7 @@ use crate::changes::ChangesUnderWay;
 use crate::info::PublishedInfo;
 use crate::server::{ChangeCall, ChangeHandler, ChangeVerdict, LiquidMetrics};
 
-pub use dry_run::{DryRun, DryRunVerdict, ProposedSpec};
+pub use proposed::{DryRun, DryRunVerdict, ProposedSpec};
 
 /// The path of the endpoint.
 pub const PATH: &str = "/commitments/v1/change-commitments";

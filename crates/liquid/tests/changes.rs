@@ -5,6 +5,7 @@ mod support;
 
 use berth_crds::commitment_change::ChangePhase;
 use berth_testkit::{Server, seeds};
+
 use support::*;
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +171,7 @@ async fn a_deletion_comes_after_the_acceptance() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_commitment_that_nobody_needs_is_gone() {
+async fn a_deleted_commitment_whose_capacity_is_not_needed_is_gone() {
     let (server, process) = full(2).await;
     let _caller = process.begin(&[(OLD, None)], false);
     process.settle_for_good().await;

@@ -8,6 +8,7 @@ use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommittedResourceSpec, names};
 use berth_testkit::seeds;
 use serde_json::json;
+
 use support::*;
 
 fn rejected(uuid: &str, why: &str) -> ChangeVerdict {

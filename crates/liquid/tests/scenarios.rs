@@ -11,6 +11,7 @@ use berth_crds::{
 };
 use berth_testkit::{Server, Verb, path_of, seeds};
 use serde_json::{Value, json};
+
 use support::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -223,7 +224,7 @@ async fn a_change_that_a_person_deletes_after_it_was_accepted_is_completed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_commitment_that_somebody_edits_before_the_first_write_is_a_conflict() {
+async fn a_commitment_that_is_edited_before_the_first_write_is_a_conflict() {
     let (server, process) = full(4).await;
     let _caller = process.begin(&conversion(2), true);
     edit(&process, OLD, &json!({ "spec": { "amount": seeds::slots(3) } }));

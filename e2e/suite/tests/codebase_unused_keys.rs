@@ -31,7 +31,9 @@ const OBJECTS: [(&str, &str, &str); 16] = [
 
 /// Keys that are not declared as a field of their own, or whose object is passed on as a whole, and the code that reads
 /// them.
-const OTHERS: [(&str, &str); 15] = [
+const OTHERS: [(&str, &str); 17] = [
+    ("committedResourceAPI.flavorGroupResourceConfig", ".flavor_groups"),
+    ("flavorGroupResourceConfig", ".flavor_groups"),
     ("azs", "checks.zones"),
     ("projectID", "checks.project_id"),
     ("roundTripCheck", "checks.zones"),

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_liquid_api_alone_opens_on_loopback_or_where_it_is_told() {
+    fn the_liquid_api_alone_opens_on_loopback_or_at_its_address() {
         let chosen = |flags: &[&str]| chosen(flags, LIQUID_ONLY, Access::Open).unwrap();
         assert_eq!(chosen(&[]).as_deref(), Some("127.0.0.1:8080"));
         assert_eq!(chosen(&["--insecure-api"]).as_deref(), Some(":8080"));

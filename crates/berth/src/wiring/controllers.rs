@@ -11,7 +11,7 @@ use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{
     self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
 };
-use berth_liquid::changes::ChangeController;
+use berth_liquid::changes::{self as liquid_changes, ChangeController};
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
 use berth_reservation::{self as reservation, ReservationController};
@@ -24,7 +24,7 @@ use berth_telemetry::ids::FreshIds;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
-use super::{Memory, OperatorMetrics, Queues, changes, oversubscription};
+use super::{Memory, OperatorMetrics, Queues, oversubscription};
 
 /// The dependencies of the controllers besides the memory.
 pub struct Environment<'a> {
@@ -70,8 +70,8 @@ impl Controllers {
                 disruption_limit.clone(),
             ),
             in_flight: oversubscription::in_flight(memory, environment),
-            changes: Arc::new(changes::controller(memory, environment)),
-            hold_released_capacity: changes::hold_released_capacity(memory).boxed().shared(),
+            changes: Arc::new(changes(memory, environment)),
+            hold_released_capacity: hold_released_capacity(memory).boxed().shared(),
             slots,
             orphans: Arc::new(orphaned(memory, environment, disruption_limit)),
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
@@ -193,6 +193,36 @@ fn orphaned(memory: &Memory, environment: &Environment<'_>, disruption_limit: Di
         events: environment.events.clone(),
         delays: orphans::OrphanDelays { grace: keys.requeue_interval_grace_period, retry: keys.requeue_interval_retry },
     })
+}
+
+fn changes(memory: &Memory, environment: &Environment<'_>) -> ChangeController {
+    let stores = &memory.stores;
+    ChangeController::new(liquid_changes::Context {
+        changes: environment.writer(&stores.changes),
+        commitments: environment.writer(&stores.commitments),
+        reservations: stores.reservations.clone(),
+        routes: environment.routes.clone(),
+        pauses: pauses(memory, environment),
+        under_way: memory.changes_under_way.clone(),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.changes.clone(),
+        settings: liquid_changes::Settings {
+            retention: environment.configuration.committed_resource_api.change_retention,
+        },
+    })
+}
+
+/// Holds the capacity that changes of an earlier process have released, as far as it is still free.
+fn hold_released_capacity(memory: &Memory) -> impl Future<Output = ()> + Send + use<> {
+    let memory = memory.clone();
+    async move {
+        committed_resource::hold_released_capacity(
+            &memory.stores.changes,
+            &memory.stores.reservations,
+            &*memory.scheduler,
+        )
+    }
 }
 
 fn disruption_limit(memory: &Memory, environment: &Environment<'_>) -> DisruptionLimit {

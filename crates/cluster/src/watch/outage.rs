@@ -4,12 +4,12 @@
 use std::io;
 use std::time::Duration;
 
+use berth_telemetry::chain::is_caused_by;
 use kube::core::Status;
 use kube_runtime::watcher;
 
 use crate::answers::describe_status;
 use crate::chain;
-use berth_telemetry::chain::is_caused_by;
 
 /// Why a list or a watch has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_crds::CommitmentChange;
 use berth_crds::commitment_change::ChangeItem;
 
-use crate::changes::{held, held_before};
+use crate::held::{held, held_before};
 use crate::{Key, Snapshot, Touched};
 
 /// The open changes, and those that the present write has finished.

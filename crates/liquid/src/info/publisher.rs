@@ -61,16 +61,16 @@ impl InfoPublisher {
     /// To be called once per process: it listens to the stores from now on.
     pub fn new(parts: InfoPublisherParts) -> Self {
         let changed = Arc::new(Notify::new());
-        let wake = changed.clone();
+        let notify = changed.clone();
         parts.source.groups.store().on_state(move |change| {
             if &*change.key.name == names::FLAVOR_GROUPS {
-                wake.notify_one();
+                notify.notify_one();
             }
         });
-        let wake = changed.clone();
+        let notify = changed.clone();
         parts.commitments.on_state(move |change| {
             if change.is_of_spec() {
-                wake.notify_one();
+                notify.notify_one();
             }
         });
         Self { parts, changed, logged: Logged::default() }

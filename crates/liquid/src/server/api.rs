@@ -11,22 +11,12 @@ use berth_http::request_id::X_REQUEST_ID;
 use tokio::time::Instant;
 
 use super::body::{BodyLimits, BodyReader};
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Switches};
 use super::handler::{ChangeCall, ChangeHandler};
 use super::metrics::LiquidMetrics;
 use super::project;
 use super::refusal::Refusal;
 use crate::info::{InfoSource, PublishedInfo};
-
-/// Which endpoints answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "they are independent keys of the configuration")]
-pub struct Switches {
-    pub change_commitments: bool,
-    pub report_usage: bool,
-    pub report_capacity: bool,
-    pub quota: bool,
-}
 
 /// Whether callers are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

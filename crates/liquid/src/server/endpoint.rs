@@ -2,7 +2,15 @@
 
 use axum::http::Method;
 
-use super::Switches;
+/// Which endpoints answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent keys of the configuration")]
+pub struct Switches {
+    pub change_commitments: bool,
+    pub report_usage: bool,
+    pub report_capacity: bool,
+    pub quota: bool,
+}
 
 /// An endpoint of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! The paths of projects: `/commitments/v1/projects/{project_id}/{endpoint}`.
 
-use super::PREFIX;
 use super::endpoint::Endpoint;
 use super::refusal::Refusal;
+
+/// All paths begin with it.
+const PREFIX: &str = "/commitments/v1/";
 
 /// Characters of a project id.
 const LONGEST_ID: usize = 64;

@@ -16,9 +16,9 @@ use tracing::{error, info, warn};
 
 use super::admission::{Admitted, AdmittedItem};
 use super::answer::Answer;
-use super::dry_run::DryRunVerdict;
+use super::proposed::DryRunVerdict;
 use super::queue::{Full, Turn};
-use super::wait::Ended;
+use super::wait::{Deadline, Ended};
 use super::{Asked, ChangeService, texts};
 use crate::changes::{ItemOutcome, outcome};
 
@@ -26,13 +26,6 @@ use crate::changes::{ItemOutcome, outcome};
 const ATTEMPTS: u32 = 2;
 /// Characters of a note.
 const NOTE: usize = 1000;
-
-/// Until when a request has its outcome.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline {
-    pub(super) instant: Instant,
-    pub(super) time: Timestamp,
-}
 
 impl ChangeService {
     pub(super) async fn apply(&self, asked: &Asked) -> Answer {

@@ -1,42 +1,12 @@
 //! Dry runs: whether a change would fit, without any object.
 
-use std::sync::Arc;
-
-use berth_cluster::ObjectKey;
 use berth_core::CommitmentUuid;
-use berth_crds::{CommittedResource, CommittedResourceSpec};
-use futures::future::BoxFuture;
 use tracing::warn;
 
 use super::admission::Admitted;
 use super::answer::Answer;
+use super::proposed::{DryRunVerdict, ProposedSpec};
 use super::{Asked, ChangeService, texts};
-
-/// A commitment as a change would make it.
-#[derive(Clone, Debug)]
-pub struct ProposedSpec {
-    pub key: ObjectKey,
-    pub uuid: CommitmentUuid,
-    /// The commitment as it is.
-    pub object: Option<Arc<CommittedResource>>,
-    /// Its spec after the change; `None` if it is deleted.
-    pub after: Option<CommittedResourceSpec>,
-}
-
-/// The result of a dry run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DryRunVerdict {
-    Fits,
-    /// Some commitments would be rejected, for these reasons.
-    Rejected(Vec<(CommitmentUuid, String)>),
-    /// It cannot be decided now: the commitment, and what it waits for.
-    Undecided(CommitmentUuid, String),
-}
-
-/// Tells whether a change would fit. Nothing is written or kept.
-pub trait DryRun: Send + Sync + 'static {
-    fn dry_run<'a>(&'a self, change: Vec<ProposedSpec>, request_id: &'a str) -> BoxFuture<'a, DryRunVerdict>;
-}
 
 impl ChangeService {
     /// Answers a request that only asks.

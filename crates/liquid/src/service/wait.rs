@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use berth_cluster::ObjectKey;
 use berth_core::ClusterName;
-use berth_crds::CommitmentChange;
 use berth_crds::commitment_change::{ChangeOutcome, ChangePhase};
 use berth_crds::conditions::commitment_change as texts;
-use berth_crds::facts;
+use berth_crds::{CommitmentChange, facts};
+use jiff::Timestamp;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::ChangeService;
 use super::admission::Admitted;
-use super::change::Deadline;
 
 /// How long the answer waits until deletions are sent.
 const FOR_DELETIONS: Duration = Duration::from_secs(1);
@@ -20,6 +19,13 @@ const FOR_DELETIONS: Duration = Duration::from_secs(1);
 const FOR_ROLL_BACK: Duration = Duration::from_secs(5);
 /// How long after the deadline the controller may take to notice it.
 const SPARE: Duration = Duration::from_secs(5);
+
+/// Until when a request has its outcome.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    pub(super) instant: Instant,
+    pub(super) time: Timestamp,
+}
 
 /// How a change has ended for its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]

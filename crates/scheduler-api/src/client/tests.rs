@@ -12,9 +12,9 @@ use berth_core::flavor::Flavor;
 use berth_core::host::Host;
 use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey};
 use berth_scheduler::{BuiltIn, Options, Request, Scheduler, SchedulerError, Settings, SlotRequest, WaitingRank};
+use berth_testkit::stub::{Reply, Stub};
 
 use super::External;
-use berth_testkit::stub::{Reply, Stub};
 
 /// Long enough for every expected answer.
 const LONG: Duration = Duration::from_secs(30);

@@ -1,9 +1,9 @@
 use berth_scheduler::{Assumed, Claim, HeldClaim, Promises};
 use berth_telemetry::config::{Token, decode};
+use berth_testkit::stub::{Reply, Stub};
 use serde_json::json;
 
 use super::*;
-use berth_testkit::stub::{Reply, Stub};
 
 fn commitment() -> Subject {
     Subject::Commitment(ObjectKey::new("home".into(), "commitment-1"))

@@ -55,7 +55,7 @@ fn only_the_slots_whose_capacity_is_needed_are_used() {
 }
 
 #[test]
-fn what_is_left_of_a_used_slot_goes_to_nobody_before_the_change_has_ended() {
+fn what_is_left_of_a_used_slot_is_held_until_the_change_has_ended() {
     let (scheduler, old) = full_host(1);
     let waiting = waiting(&scheduler);
     let (found, used) = place_all(&scheduler, &growing("new", 1, gib(1, 8), &old));

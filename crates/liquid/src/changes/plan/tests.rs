@@ -110,7 +110,7 @@ fn before_its_acceptance_a_change_ends_with_its_process_its_caller_or_its_object
 }
 
 #[test]
-fn a_commitment_that_somebody_else_has_changed_is_a_conflict() {
+fn a_commitment_that_another_writer_has_changed_is_a_conflict() {
     let conflicting = ItemFacts { state: ItemState::Conflicting, ..item("a") };
     let conflict = ChangeStep::RollBack(RollBackReason::Conflict);
     assert_eq!(plan(&change(ChangePhase::Applying, &[unwritten("b", true), conflicting])), conflict);

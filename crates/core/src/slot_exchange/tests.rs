@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::planner::{OpenChange, SlotPlan};
 use crate::testing::{amber, gib, slot};
+use crate::units::{Bytes, Resources};
 
 fn groups() -> FlavorGroups {
     [amber()].into_iter().collect()
@@ -50,7 +52,7 @@ fn names(slots: &[Slot]) -> Vec<&str> {
     slots.iter().map(|slot| slot.name.as_str()).collect()
 }
 
-fn planned(target: &Target, slots: &[Slot], change: OpenChange<'_>) -> super::super::SlotPlan {
+fn planned(target: &Target, slots: &[Slot], change: OpenChange<'_>) -> SlotPlan {
     let (groups, none) = (groups(), BTreeMap::new());
     let world = PlannerInput {
         groups: &groups,
