@@ -14,17 +14,14 @@ pub enum ItemOutcome {
 }
 
 /// The outcome of a commitment with the spec that was written to it. One that holds nothing any more needs no decision, and
-/// neither does one that holds at least as much already.
-pub(crate) fn outcome(object: &CommittedResource, written: &Spec, now: Timestamp) -> ItemOutcome {
+/// neither does one that holds at least as much already; what `was_over` has given its capacity back.
+pub(crate) fn outcome(object: &CommittedResource, written: &Spec, was_over: bool, now: Timestamp) -> ItemOutcome {
     let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let ready = conditions::ready(conditions);
-    // What was over has given its capacity back, whatever was accepted before.
-    let was_over = ready.is_some_and(|ready| matches!(Reason::parse(&ready.reason), Some(Reason::Inactive(_))));
     let covers = facts::accepted_spec(object).is_some_and(|accepted| accepted.covers(written)) && !was_over;
     if written.phase(now) != Phase::Wanted || covers {
         return ItemOutcome::Accepted;
     }
-    let Some(ready) = ready else { return ItemOutcome::Waiting };
+    let Some(ready) = conditions::ready(conditions) else { return ItemOutcome::Waiting };
     if ready.observed_generation != object.metadata.generation {
         return ItemOutcome::Waiting;
     }
@@ -58,7 +55,7 @@ mod tests {
     }
 
     fn outcome_of(object: &CommittedResource) -> ItemOutcome {
-        outcome(object, &facts::spec(object), Timestamp::UNIX_EPOCH)
+        outcome(object, &facts::spec(object), false, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
@@ -83,6 +80,8 @@ mod tests {
         let mut object = commitment(Status::True, "Accepted", 1);
         object.status.as_mut().unwrap().accepted_spec = Some(object.spec.clone());
         assert_eq!(outcome_of(&object), ItemOutcome::Accepted);
+        let over = outcome(&object, &facts::spec(&object), true, Timestamp::UNIX_EPOCH);
+        assert_eq!(over, ItemOutcome::Waiting, "it has given its capacity back");
         object.spec.amount = "960Gi".into();
         assert_eq!(outcome_of(&object), ItemOutcome::Waiting);
     }

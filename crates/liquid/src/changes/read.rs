@@ -93,7 +93,7 @@ impl Reader<'_> {
             releases: one.effect == Effect::Releases,
             is_deleted_at_end: item.after.is_none(),
             state: state(item, one, progress),
-            outcome: item_outcome(item, one, self.now),
+            outcome: item_outcome(item, one, change.creation_timestamp().map(|time| time.0), self.now),
             is_settled: object.is_none_or(|object| is_observed(object) || self.pauses.commitment(object).is_some()),
             exists: object.is_some_and(|object| {
                 object.metadata.deletion_timestamp.is_none() && (!is_new || is_of_change(object))
@@ -170,11 +170,21 @@ fn state(item: &ChangeItem, one: &ChangedCommitment, progress: Option<&Progress>
     }
 }
 
-fn item_outcome(item: &ChangeItem, one: &ChangedCommitment, now: Timestamp) -> ItemOutcome {
+/// Whether the commitment had ended when the request was admitted.
+fn was_over(item: &ChangeItem, admitted_at: Timestamp) -> bool {
+    facts::spec_before(item).is_some_and(|before| matches!(before.phase(admitted_at), Phase::Ended(_)))
+}
+
+fn item_outcome(
+    item: &ChangeItem,
+    one: &ChangedCommitment,
+    admitted_at: Option<Timestamp>,
+    now: Timestamp,
+) -> ItemOutcome {
     let wanted: Option<Spec> = facts::spec_after(item);
     match (&one.object, wanted) {
         (_, None) => ItemOutcome::Accepted,
-        (Some(object), Some(wanted)) => outcome(object, &wanted, now),
+        (Some(object), Some(wanted)) => outcome(object, &wanted, was_over(item, admitted_at.unwrap_or(now)), now),
         (None, Some(wanted)) if wanted.phase(now) != Phase::Wanted => ItemOutcome::Accepted,
         (None, Some(_)) => ItemOutcome::Waiting,
     }

@@ -154,7 +154,9 @@ fn is_executed(phase: ChangePhase) -> bool {
 /// Whether everything is as requested already, and was agreed to if that is asked for.
 fn is_done(asked: &Asked, admitted: &Admitted) -> bool {
     let is_accepted = |item: &AdmittedItem| match (&item.object, &item.after) {
-        (Some(object), Some(after)) => outcome(object, &facts::spec_of(after), admitted.now) == ItemOutcome::Accepted,
+        (Some(object), Some(after)) => {
+            outcome(object, &facts::spec_of(after), false, admitted.now) == ItemOutcome::Accepted
+        }
         _ => false,
     };
     let specs: Vec<_> = admitted.items.iter().map(spec_change).collect();

@@ -454,6 +454,7 @@ async fn the_members_of_the_json_form() {
       "end": null,
       "allowRejection": false,
       "rejectionIsOver": false,
+      "change": null,
       "beingDeletedSince": null,
       "wanted": {
         "resource": "memory",
