@@ -140,7 +140,7 @@ async fn the_leader_is_asked_for_the_claims_and_times_that_only_it_knows() {
     replicas.world.reported("story-1", "Reserving", "insufficient capacity: 1/2").await;
 
     // It may read Leases and not the ConfigMap of the claims.
-    let kinds = [&KINDS[..6], &["leases.coordination.k8s.io"]].concat();
+    let kinds = [&KINDS[..7], &["leases.coordination.k8s.io"]].concat();
     let desk = reader(&mut replicas.world, "requester", &kinds).await;
     let text = reported(&desk, &["explain", "commitment", "story-1"], "was asked for what only it knows.").await;
     assert!(text.contains("Claimed for VMs that have not appeared yet") && text.contains("  vm-1  another-"), "{text}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{KnownFlavorGroups, Right, State, Store, Verb, chain};
+use berth_core::liquid::resources::GroupResources;
 use berth_crds::{CommittedResource, names};
 use berth_telemetry::clock::Clock;
 use futures::StreamExt as _;
@@ -19,6 +20,8 @@ use super::{
     object, plan,
 };
 
+/// Resources that a line names at most.
+const NAMED: usize = 10;
 /// Changes that come together are published together.
 const DEBOUNCE: Duration = Duration::from_secs(1);
 /// Commitments end without a change of an object.
@@ -167,11 +170,20 @@ fn problems(source: &InfoSource, next: &NextPublication) -> Vec<String> {
              published; set the former unit again"
         )
     });
-    let without = next.publication.without_capacity().map(|resource| {
+    undivided.chain(kept).chain(without_capacity(source, next)).collect()
+}
+
+/// One line for all of them. Where nothing is configured for Limes, nobody is told anything.
+fn without_capacity(source: &InfoSource, next: &NextPublication) -> Option<String> {
+    let is_configured = source.config.iter().any(|(_, resources)| *resources != GroupResources::default());
+    let names: Vec<&str> = next.publication.without_capacity().filter(|_| is_configured).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    (!names.is_empty()).then(|| {
         format!(
-            "{resource} is announced without hasCapacity; behind a delegating liquid, Limes rejects the report of the whole \
+            "announced without hasCapacity: {shown}{more}; behind a delegating liquid, Limes rejects the report of the whole \
              service"
         )
-    });
-    undivided.chain(kept).chain(without).collect()
+    })
 }

@@ -124,7 +124,7 @@ impl ChangeService {
             }
             return Some(not_created(asked, &error));
         }
-        let ended = self.wait_for_end(&name, admitted, deadline).await;
+        let ended = self.wait_for_end(&name, deadline).await;
         match ended {
             Ended::Accepted => Some(Answer::Accepted),
             Ended::Rejected(reason) => Some(self.rejected_for_now(reason)),

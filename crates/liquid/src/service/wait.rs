@@ -11,10 +11,9 @@ use jiff::Timestamp;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::ChangeService;
-use super::admission::Admitted;
 
-/// How long the answer waits until deletions are sent.
-const FOR_DELETIONS: Duration = Duration::from_secs(1);
+/// How long the answer waits until nothing is left to do, so that the next request for these commitments finds no open change.
+const FOR_COMPLETION: Duration = Duration::from_secs(1);
 /// How long the answer waits until a change is undone, from when its undoing began.
 const FOR_ROLL_BACK: Duration = Duration::from_secs(5);
 /// How long after the deadline the controller may take to notice it.
@@ -46,7 +45,7 @@ pub(super) enum Ended {
 }
 
 impl ChangeService {
-    pub(super) async fn wait_for_end(&self, name: &str, admitted: &Admitted, deadline: Deadline) -> Ended {
+    pub(super) async fn wait_for_end(&self, name: &str, deadline: Deadline) -> Ended {
         let key = ObjectKey::new(ClusterName::home(), name);
         let decided = self.wait_for(&key, |change| !is_undecided(change.phase()));
         if timeout_at(deadline.instant + SPARE, decided).await.is_err() {
@@ -54,8 +53,8 @@ impl ChangeService {
         }
         match self.phase(&key) {
             Some(ChangePhase::Accepted) => {
-                // Elapsed: they are sent later.
-                let _ = timeout(FOR_DELETIONS, self.wait_for_deletions(&key, admitted)).await;
+                // Elapsed: the rest is done later.
+                let _ = timeout(FOR_COMPLETION, self.wait_for(&key, |change| !facts::is_open(change))).await;
                 Ended::Accepted
             }
             Some(_) => self.wait_for_roll_back(&key, deadline.instant).await,
@@ -76,19 +75,6 @@ impl ChangeService {
     /// Waits until this holds of the change, or it is gone.
     async fn wait_for(&self, key: &ObjectKey, holds: impl Fn(&CommitmentChange) -> bool) {
         self.context.changes.store().wait_until(|changes| changes.get(key).is_none_or(|change| holds(&change))).await;
-    }
-
-    async fn wait_for_deletions(&self, key: &ObjectKey, admitted: &Admitted) {
-        let deleted: Vec<_> = admitted.items.iter().filter(|item| item.after.is_none()).collect();
-        let sent = self.context.commitments.wait_until(|commitments| {
-            let is_left = |key| commitments.get(key).is_some_and(|object| object.metadata.deletion_timestamp.is_none());
-            !deleted.iter().any(|item| is_left(&item.key))
-        });
-        let finished = self.wait_for(key, |change| !facts::is_open(change));
-        tokio::select! {
-            () = sent => {}
-            () = finished => {}
-        }
     }
 
     fn phase(&self, key: &ObjectKey) -> Option<ChangePhase> {
