@@ -175,7 +175,7 @@ impl Serving {
             while tasks.try_join_next().is_some() {}
             // A connection that gave way holds its descriptor until its task has ended. Few of them do not keep new ones waiting.
             let most = self.server.limits.connections;
-            if tasks.len() > most + most / 8 {
+            if tasks.len() > most + (most / 8).max(2) {
                 tasks.join_next().await;
             }
             let accepted = tokio::select! {

@@ -52,7 +52,7 @@ fn deleted() -> Scenario {
 /// Some of its slots exist, others are being created.
 fn deleted_while_placing() -> Scenario {
     placed("delete-while-placing", seeds::waiting_commitment("uuid-1", 4))
-        .at(1.09, delete("uuid-1"))
+        .at(1.12, delete("uuid-1"))
         .ends(gone("uuid-1"))
 }
 
