@@ -221,7 +221,7 @@ fn hold_released_capacity(memory: &Memory) -> impl Future<Output = ()> + Send + 
             &memory.stores.changes,
             &memory.stores.reservations,
             &*memory.scheduler,
-        )
+        );
     }
 }
 

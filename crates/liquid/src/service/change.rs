@@ -81,7 +81,7 @@ impl ChangeService {
         let Some(change) = self.journal(asked, &admitted, deadline.time).await else {
             return Some(Answer::refused(StatusCode::BAD_REQUEST, texts::TOO_LARGE));
         };
-        self.carry_out(asked, &admitted, &change, deadline).await
+        self.carry_out(asked, &change, deadline).await
     }
 
     /// Rejected before anything was written.
@@ -107,13 +107,7 @@ impl ChangeService {
         self.rejected_for_now(text)
     }
 
-    async fn carry_out(
-        &self,
-        asked: &Asked,
-        admitted: &Admitted,
-        change: &CommitmentChange,
-        deadline: Deadline,
-    ) -> Option<Answer> {
+    async fn carry_out(&self, asked: &Asked, change: &CommitmentChange, deadline: Deadline) -> Option<Answer> {
         let name = change.name_any();
         let caller = self.context.under_way.begin(&name);
         let home = berth_core::ClusterName::home();
