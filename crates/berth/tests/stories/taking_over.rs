@@ -237,7 +237,7 @@ async fn stored_objects_that_the_rules_would_refuse_are_listed_and_left_alone() 
 async fn a_right_is_needed(world: &World) {
     let refused = check(world.account(), "text").await;
     assert_eq!(refused.status, 1);
-    assert!(refused.stdout.contains("cannot create resource \"projectquotas\""), "{}", refused.stdout);
+    assert!(refused.stdout.contains("cannot create resource \"flavorgroupcapacities\""), "{}", refused.stdout);
 }
 
 async fn without_those_it_is_content(world: &World, kubeconfig: &Path, refused: &[(String, String)]) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{KnownFlavorGroups, Right, State, Store, Verb, chain};
-use berth_core::liquid::resources::GroupResources;
+use berth_core::liquid::resources::{GroupResources, ResourceFlags};
 use berth_crds::{CommittedResource, names};
 use berth_telemetry::clock::Clock;
 use futures::StreamExt as _;
@@ -175,7 +175,11 @@ fn problems(source: &InfoSource, next: &NextPublication) -> Vec<String> {
 
 /// One line for all of them. Where nothing is configured for Limes, nobody is told anything.
 fn without_capacity(source: &InfoSource, next: &NextPublication) -> Option<String> {
-    let is_configured = source.config.iter().any(|(_, resources)| *resources != GroupResources::default());
+    let offers = |resources: &GroupResources| {
+        let none = ResourceFlags::default();
+        [resources.ram, resources.cores, resources.instances].iter().any(|flags| *flags != none)
+    };
+    let is_configured = source.config.iter().any(|(_, resources)| offers(resources));
     let names: Vec<&str> = next.publication.without_capacity().filter(|_| is_configured).collect();
     let more = names.len().saturating_sub(NAMED);
     let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
