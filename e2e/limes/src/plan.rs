@@ -47,6 +47,7 @@ pub fn steps(sold: &Offer, other: Option<&Offer>, projects: &Projects, mut uuid:
     let whole = first.holds(&whole, sold.amount);
     let (mut stays, from, to) = (first.holds(&stays, half), first.holds(&moves, half), second.holds(&moves, half));
     let too_much = first.holds(&refused, sold.amount.saturating_mul(FAR_TOO_MUCH));
+    let mut replaced = vec![whole.forgotten()];
     let mut steps = vec![
         accepted("sell", vec![whole.created()]),
         accepted("split", vec![whole.superseded(), stays.created(), from.created()]),
@@ -54,11 +55,13 @@ pub fn steps(sold: &Offer, other: Option<&Offer>, projects: &Projects, mut uuid:
     if let Some(other) = other {
         let new = Buyer { resource: &other.name, ..first }.holds(&converted, other.amount);
         steps.push(accepted("convert", vec![stays.superseded(), new.created()]));
+        replaced.push(stays.forgotten());
         stays = new;
     }
     steps.push(accepted("transfer", vec![from.deleted(), to.created()]));
     steps.push(Step { name: "ask for far too much", items: vec![too_much.created()], expected: Expected::Rejected });
-    steps.push(accepted("delete", vec![stays.deleted(), to.deleted()]));
+    replaced.extend([stays.deleted(), to.deleted()]);
+    steps.push(accepted("delete", replaced));
     steps
 }
 
@@ -99,6 +102,11 @@ impl Place<'_> {
 
     fn deleted(self) -> Item {
         self.item(Some(Status::Confirmed), None)
+    }
+
+    /// What was replaced holds nothing, and its record goes.
+    fn forgotten(self) -> Item {
+        self.item(Some(Status::Superseded), None)
     }
 
     fn item(self, old: Option<Status>, new: Option<Status>) -> Item {
