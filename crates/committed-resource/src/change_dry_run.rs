@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use berth_cluster::ObjectKey;
 use berth_core::CommitmentUuid;
+use berth_core::commitment::Phase;
 use berth_crds::conditions::commitment::Message;
 use berth_crds::{CommittedResource, CommittedResourceSpec, facts};
 use berth_scheduler::{CommitmentRequest, DryRunPlacement, Scheduler, SchedulerError, pipeline_for};
@@ -47,6 +48,8 @@ struct PlannedCommitment<'p> {
     proposed: &'p ProposedCommitment,
     facts: CommitmentFacts,
     plan: CommitmentPlan,
+    /// A lack of capacity refuses the change.
+    may_be_refused: bool,
 }
 
 impl<S: Scheduler> CommittedResourceController<S> {
@@ -86,7 +89,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
     ) -> PlannedCommitment<'p> {
         let facts = self.reader().facts_in(&proposed.key, object, Some(group));
         let plan = plan(&facts, self.context().settings.limits, self.context().clock.trusted_now());
-        PlannedCommitment { proposed, facts, plan }
+        let may_be_refused = facts.may_reject() || proposed.asks_for_what_has_ended(self.context().clock.now());
+        PlannedCommitment { proposed, facts, plan, may_be_refused }
     }
 
     async fn place_proposed(
@@ -136,7 +140,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
             if provisional {
                 return Err(ChangeVerdict::Undecided(one.proposed.uuid.clone(), text));
             }
-            if one.facts.may_reject() {
+            if one.may_be_refused {
                 short.push((one.proposed.uuid.clone(), text));
             }
         }
@@ -145,6 +149,13 @@ impl<S: Scheduler> CommittedResourceController<S> {
 }
 
 impl ProposedCommitment {
+    /// Whether it may be rejected and has given back what was accepted before, because it was over.
+    fn asks_for_what_has_ended(&self, now: Timestamp) -> bool {
+        let was_over =
+            self.object.as_ref().is_some_and(|object| matches!(facts::spec(object).phase(now), Phase::Ended(_)));
+        was_over && self.after.as_ref().is_some_and(|after| after.allow_rejection)
+    }
+
     /// The object as it will be, of a generation that no condition speaks of; `None` if it is deleted.
     fn object_after(&self, now: Timestamp) -> Option<CommittedResource> {
         let spec = self.after.clone()?;
@@ -172,7 +183,7 @@ impl PlannedCommitment<'_> {
     }
 
     fn rejection(&self, found: &DryRunPlacement) -> Option<(CommitmentUuid, String)> {
-        found.shortage.as_ref().filter(|_| self.facts.may_reject())?;
+        found.shortage.as_ref().filter(|_| self.may_be_refused)?;
         let gone = self.plan.slots.gone();
         let own = self.facts.slots().iter().filter(|slot| !slot.terminating && !gone.contains(&slot.name));
         let placed = own.filter(|slot| slot.target_host.is_some()).count();
@@ -193,7 +204,7 @@ fn group_of(change: &[ProposedCommitment]) -> ChangeGroup {
         wanted: proposed.after.as_ref().map(facts::spec_of),
         former: None,
     };
-    ChangeGroup { name: DRY_RUN.to_owned(), is_applied: true, members: change.iter().map(member).collect() }
+    ChangeGroup { name: DRY_RUN.to_owned(), is_being_applied: true, members: change.iter().map(member).collect() }
 }
 
 /// A rejection that does not depend on capacity.

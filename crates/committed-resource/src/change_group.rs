@@ -19,7 +19,7 @@ use jiff::Timestamp;
 pub(crate) struct ChangeGroup {
     pub(crate) name: String,
     /// It is being applied, and will be accepted or undone soon.
-    pub(crate) is_applied: bool,
+    pub(crate) is_being_applied: bool,
     pub(crate) members: Vec<ChangeMember>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct ChangeMember {
 pub struct OpenChangeFacts {
     pub name: String,
     /// It is being applied, and will be accepted or undone soon.
-    pub is_applied: bool,
+    pub is_being_applied: bool,
     /// Slots that others release and that this commitment gets as they are.
     pub offered: Vec<Slot>,
     /// Slots whose capacity others release, and that nobody gets as they are.
@@ -68,7 +68,7 @@ impl ChangeGroup {
         };
         let members = change.spec.items.iter().enumerate().map(member).collect();
         let name = change.metadata.name.clone().unwrap_or_default();
-        Some(Self { name, is_applied: phase == ChangePhase::Applying, members })
+        Some(Self { name, is_being_applied: phase == ChangePhase::Applying, members })
     }
 
     /// What becomes of the slots of this cluster, which `slots` lists by commitment.
@@ -97,7 +97,7 @@ impl ChangeGroup {
         let own = self.members.iter().find(|member| member.uuid == *uuid);
         OpenChangeFacts {
             name: self.name.clone(),
-            is_applied: self.is_applied,
+            is_being_applied: self.is_being_applied,
             offered: offered.remove(uuid).unwrap_or_default(),
             left: left.into_iter().map(|name| SlotKey::new(cluster.clone(), name)).collect(),
             former: own.and_then(|member| member.former.clone()).unwrap_or_default(),

@@ -91,7 +91,7 @@ pub fn report(
 
 /// Whether the condition would be replaced at once: what a change writes is decided within seconds, and its caller waits.
 fn is_passing(ready: &CommitmentReady, after: &CommitmentFacts) -> bool {
-    ready.message == Message::WaitingForPlacement && after.change.as_ref().is_some_and(|change| change.is_applied)
+    ready.message == Message::WaitingForPlacement && after.change.as_ref().is_some_and(|change| change.is_being_applied)
 }
 
 fn has_detail(ready: &CommitmentReady) -> bool {

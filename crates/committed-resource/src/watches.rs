@@ -152,7 +152,7 @@ fn with_uuid(uuid: &str, commitments: &Store<CommittedResource>) -> Vec<ObjectKe
 }
 
 #[cfg(test)]
-mod declared;
+mod tests;
 #[cfg(test)]
 mod tests {
     use berth_cluster::indexes::COMMITMENT_INDEXES;

@@ -116,6 +116,9 @@ pub struct CommitmentChangeStatus {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["commitmentUUID"])
     )]
     pub items: Vec<ChangeItemStatus>,
+    /// Why it is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roll_back_cause: Option<RollBackCause>,
     /// The outcome in one sentence; for a rejection its reason.
     #[serde(default, deserialize_with = "wire::non_empty", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -201,6 +204,25 @@ impl ChangePhase {
     pub fn is_undoing(self) -> bool {
         matches!(self, Self::RollingBack | Self::Failed)
     }
+}
+
+/// Why a change is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum RollBackCause {
+    /// A commitment was rejected.
+    Rejected,
+    /// Not all commitments were decided in time.
+    Timeout,
+    /// The caller has gone away.
+    Abandoned,
+    /// The process that executed it has ended.
+    Interrupted,
+    /// Somebody deletes the object.
+    Deleted,
+    /// Another writer has changed a commitment.
+    Conflict,
+    /// The API server does not take an object.
+    Refused,
 }
 
 /// What was done with an item.

@@ -19,6 +19,6 @@ pub use error::Error;
 pub use metrics::ChangeMetrics;
 pub use outcome::ItemOutcome;
 pub(crate) use outcome::outcome;
-pub use plan::{ChangeFacts, ChangeStep, ItemFacts, ItemState, RollBackReason, plan};
+pub use plan::{ChangeFacts, ItemFacts, ItemState, NextStep, RollBackReason, plan};
 pub use reconcile::{ChangeController, Context, Settings};
 pub use under_way::{ChangesUnderWay, UnderWay};

@@ -3,5 +3,6 @@
 pub mod changes;
 pub mod configured;
 pub mod info;
+mod rejection;
 pub mod server;
 pub mod service;

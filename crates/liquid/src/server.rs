@@ -22,7 +22,7 @@ pub use api::{LiquidAccess, LiquidApi, LiquidParts};
 pub use body::BodyLimits;
 use endpoint::Endpoint;
 pub use endpoint::Switches;
-pub use handler::{ChangeCall, ChangeHandler, ChangeVerdict};
+pub use handler::{AnsweredChange, ChangeCall, ChangeHandler};
 pub use metrics::LiquidMetrics;
 use refusal::Refusal;
 

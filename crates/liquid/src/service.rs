@@ -42,7 +42,7 @@ use self::decode::Decoder;
 use self::queue::ZoneQueues;
 use crate::changes::ChangesUnderWay;
 use crate::info::PublishedInfo;
-use crate::server::{ChangeCall, ChangeHandler, ChangeVerdict, LiquidMetrics};
+use crate::server::{AnsweredChange, ChangeCall, ChangeHandler, LiquidMetrics};
 
 pub use proposed::{DryRun, DryRunVerdict, ProposedSpec};
 
@@ -186,7 +186,7 @@ impl ChangeService {
         let zone = self.zone_label(asked.request.zone.as_str());
         let (is_dry_run, count) = (asked.request.dry_run, u64::try_from(asked.request.len()).unwrap_or(u64::MAX));
         self.context.metrics.count_commitments(answer.result(), zone, is_dry_run, count);
-        let verdict = ChangeVerdict { is_dry_run, is_rejected: matches!(answer, Answer::Rejected { .. }) };
+        let verdict = AnsweredChange { is_dry_run, is_rejected: matches!(answer, Answer::Rejected { .. }) };
         let mut response = answer.into_response();
         response.extensions_mut().insert(verdict);
         response

@@ -5,6 +5,7 @@ mod support;
 
 use std::time::Duration;
 
+use berth_committed_resource::ChangeVerdict;
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{
     CommitmentChange, CommittedResource, CommittedResourceSpec, Hypervisor, Time, facts, labels, names, testing,
@@ -105,6 +106,7 @@ async fn expired() -> (Server, Process) {
 async fn a_commitment_that_has_ended_gets_capacity_again_when_it_is_prolonged() {
     let (server, process) = expired().await;
     let later = ending(&process, spec(OLD, 2), MINUTE * 600);
+    assert_eq!(process.dry_run(&[(OLD, Some(later.clone()))]).await, ChangeVerdict::Fits);
     assert_eq!(complete(&process, &[(OLD, Some(later))]).await, ChangePhase::Accepted);
     assert_eq!((reason(&server, OLD).as_str(), placed(&server, OLD).len()), ("Accepted", 2));
 }
@@ -116,6 +118,9 @@ async fn a_commitment_that_has_ended_is_not_prolonged_when_others_have_its_capac
     process.settle().await;
     assert_eq!(placed(&server, REST).len(), 1);
     let later = ending(&process, spec(OLD, 2), MINUTE * 600);
+    let short = "insufficient capacity: 1/2 reservation slots could be placed";
+    let rejected = ChangeVerdict::Rejected(vec![(OLD.into(), short.to_owned())]);
+    assert_eq!(process.dry_run(&[(OLD, Some(later.clone()))]).await, rejected);
     let _caller = process.begin(&[(OLD, Some(later))], true);
     process.settle().await;
     process.wait(WATCH_TIMEOUT).await;

@@ -172,7 +172,7 @@ fn slots(index: &Index<Reservation>, value: &str, reservations: &Store<Reservati
 }
 
 #[cfg(test)]
-mod declared;
+mod tests;
 #[cfg(test)]
 mod tests {
     use berth_cluster::indexes::RESERVATION_INDEXES;

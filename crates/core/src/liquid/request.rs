@@ -73,13 +73,13 @@ pub struct ResourceChangeset {
     pub total_guaranteed_after: u64,
     /// In the order in which Limes processes them.
     #[serde(deserialize_with = "wire::list")]
-    pub commitments: Vec<CommitmentChange>,
+    pub commitments: Vec<RequestedCommitment>,
 }
 
 /// The change of one commitment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CommitmentChange {
+pub struct RequestedCommitment {
     #[serde(deserialize_with = "wire::or_default")]
     pub uuid: CommitmentUuid,
     /// Absent: the commitment is new in this project and resource.
@@ -149,7 +149,7 @@ pub fn commitment_key(uuid: &CommitmentUuid) -> CommitmentUuid {
 
 impl ResourceChangeset {
     fn requires_confirmation(&self) -> bool {
-        self.commitments.iter().any(CommitmentChange::is_prolongation) || !self.totals_are_explained()
+        self.commitments.iter().any(RequestedCommitment::is_prolongation) || !self.totals_are_explained()
     }
 
     /// Whether the totals are equal, or differ only by what ends and by guarantees that are confirmed.
@@ -159,20 +159,20 @@ impl ResourceChangeset {
         if confirmed.0 == confirmed.1 && guaranteed.0 == guaranteed.1 {
             return true;
         }
-        let sum = |is_counted: fn(&CommitmentChange) -> bool| {
+        let sum = |is_counted: fn(&RequestedCommitment) -> bool| {
             let counted = self.commitments.iter().filter(|change| is_counted(change));
             counted.fold(0_u64, |sum, change| sum.wrapping_add(change.amount))
         };
         let ended = sum(|change| change.old_status == Some(State::Confirmed) && change.is_end());
         let ended_guarantees = sum(|change| change.old_status == Some(State::Guaranteed) && change.is_end());
-        let fulfilled = sum(CommitmentChange::is_fulfilled_guarantee);
+        let fulfilled = sum(RequestedCommitment::is_fulfilled_guarantee);
         let guarantees_gone = ended_guarantees.wrapping_add(fulfilled);
         confirmed.0.wrapping_add(fulfilled) == confirmed.1.wrapping_add(ended)
             && guaranteed.0 == guaranteed.1.wrapping_add(guarantees_gone)
     }
 }
 
-impl CommitmentChange {
+impl RequestedCommitment {
     fn is_prolongation(&self) -> bool {
         matches!(self.new_status, Some(State::Confirmed | State::Guaranteed)) && self.old_expires_at.is_some()
     }

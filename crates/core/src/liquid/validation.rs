@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::conversion::{LimesCommitment, Start};
 use super::names::{NameError, ResourceKind, Supported, parse_committed, resource_name};
-use super::request::{ChangeRequest, CommitmentChange, ProjectChangeset, commitment_key};
+use super::request::{ChangeRequest, ProjectChangeset, RequestedCommitment, commitment_key};
 use super::resources::ResourceConfig;
 use super::units::{RamUnit, committed_amount};
 use crate::commitment::{ResourceType, Spec, State};
@@ -188,7 +188,7 @@ impl Resource {
 
     fn item(
         &self,
-        change: &CommitmentChange,
+        change: &RequestedCommitment,
         (project, changeset): (&ProjectId, &ProjectChangeset),
         request: &ChangeRequest,
         facts: &Facts<'_>,
@@ -212,7 +212,7 @@ impl Resource {
     fn commitment(
         &self,
         item: &Item,
-        change: &CommitmentChange,
+        change: &RequestedCommitment,
         status: State,
         request: &ChangeRequest,
         now: Timestamp,
@@ -275,7 +275,7 @@ enum Part {
 }
 
 impl Part {
-    fn of(change: &CommitmentChange) -> Self {
+    fn of(change: &RequestedCommitment) -> Self {
         match (change.old_status, change.new_status) {
             (Some(_), None) => Self::Source,
             (None, Some(_)) => Self::Target,
@@ -285,7 +285,7 @@ impl Part {
 }
 
 impl Checked {
-    fn add(&mut self, item: Item, change: &CommitmentChange) -> Result<(), RequestError> {
+    fn add(&mut self, item: Item, change: &RequestedCommitment) -> Result<(), RequestError> {
         let (key, part) = (commitment_key(&item.uuid), Part::of(change));
         let Some((place, known)) = self.places.get_mut(&key) else {
             self.places.insert(key, (self.items.len(), part));

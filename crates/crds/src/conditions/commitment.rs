@@ -124,6 +124,14 @@ pub const INSUFFICIENT_CAPACITY: &str = "insufficient capacity";
 /// Beginning of [`Message::InsufficientCores`]; clients match on it.
 pub const INSUFFICIENT_CORES: &str = "insufficient CPU cores";
 
+/// The end of the fixed part of [`Message::InsufficientCapacity`].
+const PLACED: &str = "reservation slots could be placed";
+
+/// A message without the numbers per filter that may follow it: customers need not know how a cloud is built.
+pub fn without_filters(message: &str) -> &str {
+    message.find(PLACED).map_or(message, |at| &message[..at + PLACED.len()])
+}
+
 impl Message {
     /// Whether a condition that was read from an object has this message, with any detail.
     pub fn is_text_of(&self, condition: &Condition) -> bool {
@@ -146,7 +154,7 @@ impl fmt::Display for Message {
             Self::NotServed => "commitment is not served",
             Self::Other(text) => text,
             Self::InsufficientCapacity { placed, wanted } => {
-                return write!(f, "{INSUFFICIENT_CAPACITY}: {placed}/{wanted} reservation slots could be placed");
+                return write!(f, "{INSUFFICIENT_CAPACITY}: {placed}/{wanted} {PLACED}");
             }
             Self::InsufficientCores { available, requested } => {
                 return write!(f, "{INSUFFICIENT_CORES}: {available} available, {requested} requested");
@@ -221,6 +229,16 @@ mod tests {
         };
         assert!(reported("commitment is paused") && reported("commitment is paused: by hand"));
         assert!(!reported("commitment is paused!") && !reported("a commitment is paused") && !reported(""));
+    }
+
+    #[test]
+    fn customers_read_no_numbers_of_filters() {
+        let fixed = Message::InsufficientCapacity { placed: 8, wanted: 9 }.to_string();
+        assert_eq!(without_filters(&format!("{fixed}: 24 hosts; zone 16, capacity 8")), fixed);
+        assert_eq!(
+            without_filters("insufficient CPU cores: 1 available, 2 requested"),
+            "insufficient CPU cores: 1 available, 2 requested"
+        );
     }
 
     #[test]

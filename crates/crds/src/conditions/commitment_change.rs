@@ -23,9 +23,6 @@ pub const ROLLING_BACK: &str = "RollingBack";
 /// Reason of `False`: undoing has failed many times. It is still tried.
 pub const FAILED: &str = "RollBackFailed";
 
-/// Reason of a roll-back, in any status: an object was changed by another writer.
-pub const CONFLICT: &str = "Conflict";
-
 /// Message of [`ACCEPTED`].
 pub const IN_FORCE: &str = "all commitments are as requested";
 
@@ -35,14 +32,14 @@ pub const AS_BEFORE: &str = "all commitments are as before the request";
 /// Message of [`DELETING`].
 pub const DELETIONS_ARE_LEFT: &str = "the change is accepted; commitments are still to be deleted";
 
-/// Outcome of a change whose deadline has passed.
-pub const TIMEOUT: &str = "timeout";
-
 /// Outcome of a change whose caller did not wait for the outcome.
 pub const ABANDONED: &str = "the caller has gone away";
 
 /// Outcome of a change that its process did not decide.
 pub const INTERRUPTED: &str = "the process that executed the change has ended";
+
+/// Outcome of a change one of whose commitments another writer has changed.
+pub const CHANGED_BY_OTHERS: &str = "Conflict: a commitment was changed by another writer";
 
 /// Outcome of a change whose object was deleted.
 pub const DELETED: &str = "the change was deleted";

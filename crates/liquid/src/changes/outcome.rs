@@ -1,7 +1,7 @@
 //! What became of a commitment that a change has written.
 
 use berth_core::commitment::{Phase, Spec};
-use berth_crds::conditions::commitment::Reason;
+use berth_crds::conditions::commitment::{Reason, without_filters};
 use berth_crds::{CommittedResource, conditions, facts};
 use jiff::Timestamp;
 
@@ -27,7 +27,7 @@ pub(crate) fn outcome(object: &CommittedResource, written: &Spec, was_over: bool
     }
     match Reason::parse(&ready.reason) {
         _ if ready.status == conditions::Status::True.as_str() => ItemOutcome::Accepted,
-        Some(Reason::Rejected) => ItemOutcome::Rejected(ready.message.clone()),
+        Some(Reason::Rejected) => ItemOutcome::Rejected(without_filters(&ready.message).to_owned()),
         Some(Reason::Planned | Reason::Inactive(_)) => ItemOutcome::Accepted,
         _ => ItemOutcome::Waiting,
     }

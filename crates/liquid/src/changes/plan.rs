@@ -67,7 +67,7 @@ pub enum ItemState {
 
 /// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChangeStep {
+pub enum NextStep {
     /// Nothing is left to do.
     Nothing,
     Begin,
@@ -108,14 +108,14 @@ pub enum RollBackReason {
 }
 
 /// The next step of the change.
-pub fn plan(facts: &ChangeFacts) -> ChangeStep {
+pub fn plan(facts: &ChangeFacts) -> NextStep {
     match facts.phase {
-        _ if facts.is_finished => ChangeStep::Nothing,
-        ChangePhase::Pending => facts.find_end().map_or(ChangeStep::Begin, ChangeStep::RollBack),
-        ChangePhase::Applying => facts.find_end().map_or_else(|| facts.apply(), ChangeStep::RollBack),
+        _ if facts.is_finished => NextStep::Nothing,
+        ChangePhase::Pending => facts.find_end().map_or(NextStep::Begin, NextStep::RollBack),
+        ChangePhase::Applying => facts.find_end().map_or_else(|| facts.apply(), NextStep::RollBack),
         ChangePhase::Accepted => facts.complete(),
         ChangePhase::RollingBack | ChangePhase::Failed => facts.undo(),
-        ChangePhase::RolledBack => ChangeStep::Finish(ChangePhase::RolledBack),
+        ChangePhase::RolledBack => NextStep::Finish(ChangePhase::RolledBack),
     }
 }
 
@@ -132,14 +132,14 @@ impl ChangeFacts {
     }
 
     /// Those that release are written before those that grow; an item whose spec was overwritten is written again.
-    fn apply(&self) -> ChangeStep {
+    fn apply(&self) -> NextStep {
         let has_conflict = self.items.iter().any(|item| match item.state {
             ItemState::Conflicting => true,
             ItemState::Overwritten { times } => times >= MAX_OVERWRITES,
             ItemState::AsWanted | ItemState::AsBefore => false,
         });
         if has_conflict {
-            return ChangeStep::RollBack(RollBackReason::Conflict);
+            return NextStep::RollBack(RollBackReason::Conflict);
         }
         let missing = |releases: bool| {
             let items = self.items.iter().enumerate();
@@ -148,55 +148,55 @@ impl ChangeFacts {
         let first: Vec<_> = missing(true).map(|(place, _)| place).collect();
         let writes = if first.is_empty() { missing(false).map(|(place, _)| place).collect() } else { first };
         if !writes.is_empty() {
-            return ChangeStep::Write(writes);
+            return NextStep::Write(writes);
         }
         if self.requires_confirmation { self.confirm() } else { self.accept() }
     }
 
     /// The first rejection ends the waiting.
-    fn confirm(&self) -> ChangeStep {
+    fn confirm(&self) -> NextStep {
         let rejected: Vec<_> = self.items.iter().filter_map(ItemFacts::rejection).collect();
         if !rejected.is_empty() {
-            return ChangeStep::RollBack(RollBackReason::Rejected(rejected));
+            return NextStep::RollBack(RollBackReason::Rejected(rejected));
         }
         let is_waiting = self.items.iter().any(|item| item.outcome == ItemOutcome::Waiting);
-        if is_waiting { ChangeStep::AwaitOutcomes(self.left) } else { self.accept() }
+        if is_waiting { NextStep::AwaitOutcomes(self.left) } else { self.accept() }
     }
 
-    fn accept(&self) -> ChangeStep {
-        ChangeStep::Accept { is_finished: self.is_complete() }
+    fn accept(&self) -> NextStep {
+        NextStep::Accept { is_finished: self.is_complete() }
     }
 
     fn is_complete(&self) -> bool {
         self.items.iter().all(|item| if item.is_deleted_at_end { !item.exists } else { item.is_settled })
     }
 
-    fn complete(&self) -> ChangeStep {
+    fn complete(&self) -> NextStep {
         if self.items.iter().any(|item| !item.is_deleted_at_end && !item.is_settled) {
-            return ChangeStep::AwaitHandover;
+            return NextStep::AwaitHandover;
         }
         match self.places(|item| item.is_deleted_at_end && item.exists) {
-            deletions if !deletions.is_empty() => ChangeStep::Delete(deletions),
-            _ => ChangeStep::Finish(ChangePhase::Accepted),
+            deletions if !deletions.is_empty() => NextStep::Delete(deletions),
+            _ => NextStep::Finish(ChangePhase::Accepted),
         }
     }
 
     /// The commitments from before the change get their specs and slots back before the new ones are deleted, because what
     /// those release would go to others.
-    fn undo(&self) -> ChangeStep {
+    fn undo(&self) -> NextStep {
         let mut to_restore = self.places(|item| item.is_to_restore);
         if !to_restore.is_empty() {
             to_restore.reverse();
-            return ChangeStep::Restore(to_restore);
+            return NextStep::Restore(to_restore);
         }
         let mut lacking = self.items.iter().filter(|item| !item.is_new && !item.is_whole).peekable();
         if lacking.peek().is_some() {
             let paused = lacking.find(|item| item.is_paused).filter(|_| self.phase != ChangePhase::Failed);
-            return paused.map_or(ChangeStep::AwaitRestored, |item| ChangeStep::Fail(item.uuid.clone()));
+            return paused.map_or(NextStep::AwaitRestored, |item| NextStep::Fail(item.uuid.clone()));
         }
         match self.places(|item| item.is_new && item.exists) {
-            new if !new.is_empty() => ChangeStep::Remove(new),
-            _ => ChangeStep::Finish(ChangePhase::RolledBack),
+            new if !new.is_empty() => NextStep::Remove(new),
+            _ => NextStep::Finish(ChangePhase::RolledBack),
         }
     }
 

@@ -21,7 +21,7 @@ use super::read::{ChangedCommitment, Reader};
 use super::retention::{changes_to_delete, time_left};
 use super::status::{self, describe};
 use super::under_way::ChangesUnderWay;
-use super::{ChangeFacts, ChangeStep, RollBackReason, plan, watches};
+use super::{ChangeFacts, NextStep, RollBackReason, plan, watches};
 
 /// Steps of one run; a change has fewer.
 const MAX_STEPS: usize = 20;
@@ -148,28 +148,26 @@ impl ChangeController {
             all: &all,
         };
         match plan(&facts) {
-            ChangeStep::Nothing => self.clean_up(key, change, now).await,
-            ChangeStep::Begin => self.write(key, change, status::begun(change, now)).await,
-            ChangeStep::Write(places) => match apply.write(&places).await {
+            NextStep::Nothing => self.clean_up(key, change, now).await,
+            NextStep::Begin => self.write(key, change, status::begun(change, now)).await,
+            NextStep::Write(places) => match apply.write(&places).await {
                 Err(Error::Write(error)) if is_refused(&error) => {
                     let reason = RollBackReason::Refused(error.to_string());
                     self.roll_back(key, change, &facts, &reason, now).await
                 }
                 written => written.map(|()| Progress::Done),
             },
-            ChangeStep::AwaitOutcomes(left) => Ok(Progress::Waits(Action::RequeueAfter(left))),
-            ChangeStep::Accept { is_finished } => self.accept(key, change, &facts, is_finished, now).await,
-            ChangeStep::AwaitHandover | ChangeStep::AwaitRestored => Ok(Progress::Waits(Action::RequeueAfter(RESYNC))),
-            ChangeStep::Delete(places) | ChangeStep::Remove(places) => {
-                apply.delete(&places).await.map(|()| Progress::Done)
-            }
-            ChangeStep::Fail(uuid) => {
+            NextStep::AwaitOutcomes(left) => Ok(Progress::Waits(Action::RequeueAfter(left))),
+            NextStep::Accept { is_finished } => self.accept(key, change, &facts, is_finished, now).await,
+            NextStep::AwaitHandover | NextStep::AwaitRestored => Ok(Progress::Waits(Action::RequeueAfter(RESYNC))),
+            NextStep::Delete(places) | NextStep::Remove(places) => apply.delete(&places).await.map(|()| Progress::Done),
+            NextStep::Fail(uuid) => {
                 let why = format!("commitment {uuid} is paused; it is restored when the pause ends");
                 self.write(key, change, status::failed(change, &why, now)).await
             }
-            ChangeStep::RollBack(reason) => self.roll_back(key, change, &facts, &reason, now).await,
-            ChangeStep::Restore(places) => apply.restore(&places).await.map(|()| Progress::Done),
-            ChangeStep::Finish(phase) => self.finish(key, change, phase, now).await,
+            NextStep::RollBack(reason) => self.roll_back(key, change, &facts, &reason, now).await,
+            NextStep::Restore(places) => apply.restore(&places).await.map(|()| Progress::Done),
+            NextStep::Finish(phase) => self.finish(key, change, phase, now).await,
         }
     }
 

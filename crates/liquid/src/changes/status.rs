@@ -1,12 +1,13 @@
 //! The status of a change after a step.
 
 use berth_core::text::escape_line;
-use berth_crds::commitment_change::{ChangeItemStatus, ChangeOutcome, ChangePhase, ChangeStep as ItemStep};
+use berth_crds::commitment_change::{ChangeItemStatus, ChangeOutcome, ChangePhase, ChangeStep, RollBackCause};
 use berth_crds::conditions::{self, Status, commitment_change as texts};
 use berth_crds::{CommitmentChange, CommitmentChangeStatus, Time};
 use jiff::Timestamp;
 
 use super::{ChangeFacts, ItemFacts, ItemOutcome, RollBackReason};
+use crate::rejection::describe_rejection;
 
 /// The longest message of an item.
 const MAX_MESSAGE: usize = 1000;
@@ -27,7 +28,7 @@ pub(super) fn accepted(
     now: Timestamp,
 ) -> CommitmentChangeStatus {
     let mut status = in_phase(change, ChangePhase::Accepted);
-    status.items = items(facts, ItemStep::Written, |_| ChangeOutcome::Accepted);
+    status.items = items(facts, ChangeStep::Written, |_| ChangeOutcome::Accepted);
     status.message = Some(texts::IN_FORCE.to_owned());
     status.decided_at = Some(whole(now));
     if is_finished {
@@ -49,9 +50,11 @@ pub(super) fn rolling_back(
     let mut status = in_phase(change, if is_begun { ChangePhase::RollingBack } else { ChangePhase::RolledBack });
     let outcome = |item: &ItemFacts| match item.outcome {
         ItemOutcome::Rejected(_) => ChangeOutcome::Rejected,
-        ItemOutcome::Accepted | ItemOutcome::Waiting => ChangeOutcome::Waiting,
+        ItemOutcome::Accepted => ChangeOutcome::Accepted,
+        ItemOutcome::Waiting => ChangeOutcome::Waiting,
     };
-    status.items = items(facts, if is_begun { ItemStep::Written } else { ItemStep::None }, outcome);
+    status.roll_back_cause = Some(cause(reason));
+    status.items = items(facts, if is_begun { ChangeStep::Written } else { ChangeStep::None }, outcome);
     status.message = Some(describe(reason, facts));
     status.decided_at = Some(whole(now));
     if is_begun {
@@ -75,10 +78,22 @@ pub(super) fn finished(change: &CommitmentChange, phase: ChangePhase, now: Times
     if phase == ChangePhase::Accepted {
         finish(&mut status, change, texts::ACCEPTED, texts::IN_FORCE, now);
     } else {
-        status.items.iter_mut().for_each(|item| item.step = ItemStep::Undone);
+        status.items.iter_mut().for_each(|item| item.step = ChangeStep::Undone);
         finish(&mut status, change, texts::ROLLED_BACK, texts::AS_BEFORE, now);
     }
     status
+}
+
+fn cause(reason: &RollBackReason) -> RollBackCause {
+    match reason {
+        RollBackReason::Rejected(_) => RollBackCause::Rejected,
+        RollBackReason::Timeout => RollBackCause::Timeout,
+        RollBackReason::Abandoned => RollBackCause::Abandoned,
+        RollBackReason::Interrupted => RollBackCause::Interrupted,
+        RollBackReason::Deleted => RollBackCause::Deleted,
+        RollBackReason::Conflict => RollBackCause::Conflict,
+        RollBackReason::Refused(_) => RollBackCause::Refused,
+    }
 }
 
 /// The reason in the words of the API.
@@ -86,28 +101,26 @@ pub fn describe(reason: &RollBackReason, facts: &ChangeFacts) -> String {
     match reason {
         RollBackReason::Timeout => {
             let waiting = facts.items.iter().filter(|item| item.outcome == ItemOutcome::Waiting).count();
-            format!("{}: {waiting} commitment(s) were not decided in time", texts::TIMEOUT)
+            format!("timeout: {waiting} commitment(s) were not decided in time")
         }
         RollBackReason::Abandoned => texts::ABANDONED.to_owned(),
         RollBackReason::Interrupted => texts::INTERRUPTED.to_owned(),
         RollBackReason::Deleted => texts::DELETED.to_owned(),
-        RollBackReason::Conflict => format!("{}: a commitment was changed by another writer", texts::CONFLICT),
+        RollBackReason::Conflict => texts::CHANGED_BY_OTHERS.to_owned(),
         RollBackReason::Refused(why) => escape_line(why, MAX_MESSAGE),
-        RollBackReason::Rejected(rejected) => rejection(rejected),
+        RollBackReason::Rejected(rejected) => describe_rejection(rejected),
     }
-}
-
-/// The reason of a rejection, as the caller gets it.
-pub fn rejection(rejected: &[(String, String)]) -> String {
-    let lines = rejected.iter().map(|(uuid, why)| format!("\n- commitment {uuid}: {why}"));
-    format!("{} commitment(s) failed to apply:{}", rejected.len(), lines.collect::<String>())
 }
 
 fn in_phase(change: &CommitmentChange, phase: ChangePhase) -> CommitmentChangeStatus {
     CommitmentChangeStatus { phase, ..change.status.clone().unwrap_or_default() }
 }
 
-fn items(facts: &ChangeFacts, step: ItemStep, outcome: impl Fn(&ItemFacts) -> ChangeOutcome) -> Vec<ChangeItemStatus> {
+fn items(
+    facts: &ChangeFacts,
+    step: ChangeStep,
+    outcome: impl Fn(&ItemFacts) -> ChangeOutcome,
+) -> Vec<ChangeItemStatus> {
     let one = |item: &ItemFacts| ChangeItemStatus {
         commitment_uuid: item.uuid.clone(),
         step,

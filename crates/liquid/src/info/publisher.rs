@@ -4,7 +4,7 @@ use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{KnownFlavorGroups, Right, State, Store, Verb, chain};
+use berth_cluster::{ErrorClass, KnownFlavorGroups, Right, State, Store, Verb, chain};
 use berth_core::liquid::resources::{GroupResources, ResourceFlags};
 use berth_crds::{CommittedResource, names};
 use berth_telemetry::clock::Clock;
@@ -48,8 +48,15 @@ pub struct InfoPublisher {
 /// What was logged last: each problem is logged once.
 #[derive(Default)]
 struct Logged {
-    failure: Option<String>,
+    failure: Option<LoggedFailure>,
     problems: Vec<String>,
+}
+
+/// An outage is one problem, in whatever words the connection ends.
+#[derive(Debug, PartialEq, Eq)]
+enum LoggedFailure {
+    Outage,
+    Other(String),
 }
 
 impl InfoPublisher {
@@ -132,11 +139,11 @@ impl InfoPublisher {
                 self.log_problems(&next);
             }
             Err(error) => {
-                let error = chain(&error);
-                if self.logged.failure.as_ref() != Some(&error) {
-                    warn!(error, "service info not published; what was published before stays in use");
+                let failure = Some(LoggedFailure::of(&error));
+                if self.logged.failure != failure {
+                    warn!(error = chain(&error), "service info not published; what was published before stays in use");
                 }
-                self.logged.failure = Some(error);
+                self.logged.failure = failure;
             }
         }
     }
@@ -146,6 +153,15 @@ impl InfoPublisher {
         let former = replace(&mut self.logged.problems, problems);
         for problem in self.logged.problems.iter().filter(|problem| !former.contains(problem)) {
             warn!(problem, "the resources that Limes is told need attention");
+        }
+    }
+}
+
+impl LoggedFailure {
+    fn of(error: &PublishError) -> Self {
+        match error {
+            PublishError::Write(write) if write.class() == ErrorClass::Transient => Self::Outage,
+            error => Self::Other(chain(error)),
         }
     }
 }

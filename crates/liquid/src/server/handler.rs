@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 ///
 /// The future is dropped when the client goes away.
 pub trait ChangeHandler: Send + Sync + 'static {
-    /// Answers the request. The response may have a [`ChangeVerdict`] as an extension, for the metrics.
+    /// Answers the request. The response may have a [`AnsweredChange`] as an extension, for the metrics.
     fn change(&self, request: ChangeCall) -> BoxFuture<'_, Response>;
 }
 
@@ -23,7 +23,7 @@ pub struct ChangeCall {
 
 /// What a response says, for the metrics. Without it the body was not decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChangeVerdict {
+pub struct AnsweredChange {
     pub is_dry_run: bool,
     /// The response has a reason.
     pub is_rejected: bool,

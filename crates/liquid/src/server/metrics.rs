@@ -9,7 +9,7 @@ use berth_telemetry::metrics::{Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec};
 
 use super::endpoint::Endpoint;
-use super::handler::ChangeVerdict;
+use super::handler::AnsweredChange;
 
 /// Buckets in seconds.
 const CHANGE: [f64; 10] = [0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 20.0, 30.0];
@@ -74,7 +74,7 @@ impl LiquidMetrics {
     pub(super) fn answered(&self, endpoint: Endpoint, response: &Response, took: Duration) {
         let (status, seconds) = (response.status(), took.as_secs_f64());
         if endpoint == Endpoint::Change {
-            let verdict = response.extensions().get::<ChangeVerdict>().copied().unwrap_or_default();
+            let verdict = response.extensions().get::<AnsweredChange>().copied().unwrap_or_default();
             let (code, dry_run) = (status.as_str(), text(verdict.is_dry_run));
             self.0.change_requests.with_label_values(&[code, dry_run, result(status, verdict)]).inc();
             self.0.change_duration.with_label_values(&[code, dry_run]).observe(seconds);
@@ -123,7 +123,7 @@ impl LiquidMetrics {
     }
 }
 
-fn result(status: StatusCode, verdict: ChangeVerdict) -> &'static str {
+fn result(status: StatusCode, verdict: AnsweredChange) -> &'static str {
     match (status, verdict.is_rejected) {
         (StatusCode::OK, false) => "accepted",
         (StatusCode::OK, true) => "rejected",

@@ -42,7 +42,7 @@ impl ChangeHandler for Echo {
         let ChangeCall { body, headers, request_id } = request;
         let seen = json!({ "bytes": body.len(), "id": request_id, "header": headers.contains_key("x-auth-token") });
         let mut response = answer::json(StatusCode::OK, &seen);
-        response.extensions_mut().insert(ChangeVerdict { is_dry_run: true, is_rejected: true });
+        response.extensions_mut().insert(AnsweredChange { is_dry_run: true, is_rejected: true });
         async { response }.boxed()
     }
 }

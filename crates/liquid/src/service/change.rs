@@ -21,6 +21,7 @@ use super::queue::{Full, Turn};
 use super::wait::{Deadline, Ended};
 use super::{Asked, ChangeService, texts};
 use crate::changes::{ItemOutcome, outcome};
+use crate::rejection::describe_rejection;
 
 /// Executions of one request: one more after a conflict.
 const ATTEMPTS: u32 = 2;
@@ -86,7 +87,7 @@ impl ChangeService {
 
     /// Rejected before anything was written.
     fn reject(&self, asked: &Asked, admitted: &Admitted, rejected: &[(CommitmentUuid, String)]) -> Answer {
-        let text = texts::rejection(rejected);
+        let text = describe_rejection(rejected);
         info!(
             greq = asked.global_id(),
             zone = asked.request.zone.as_str(),

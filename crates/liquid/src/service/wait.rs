@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use berth_cluster::ObjectKey;
 use berth_core::ClusterName;
-use berth_crds::commitment_change::{ChangeOutcome, ChangePhase};
-use berth_crds::conditions::commitment_change as texts;
+use berth_crds::commitment_change::{ChangeOutcome, ChangePhase, RollBackCause};
 use berth_crds::{CommitmentChange, facts};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -89,24 +88,16 @@ fn is_undecided(phase: ChangePhase) -> bool {
 /// Why a change is undone, from its status.
 fn ended(change: &CommitmentChange) -> Ended {
     let status = change.status.clone().unwrap_or_default();
-    let message = status.message.unwrap_or_default();
-    if status.items.iter().any(|item| item.outcome == ChangeOutcome::Rejected) {
-        return Ended::Rejected(message);
-    }
-    if let Some(rest) = message.strip_prefix(texts::TIMEOUT) {
-        let digits: String =
-            rest.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-        return Ended::Timeout(digits.parse().unwrap_or(change.spec.items.len()));
-    }
-    match message.as_str() {
-        text if text.starts_with(texts::CONFLICT) => Ended::Conflict,
-        text if STOPS.contains(&text) => Ended::Stopped,
-        _ => Ended::Refused,
+    match status.roll_back_cause {
+        Some(RollBackCause::Rejected) => Ended::Rejected(status.message.unwrap_or_default()),
+        Some(RollBackCause::Timeout) => {
+            Ended::Timeout(status.items.iter().filter(|item| item.outcome == ChangeOutcome::Waiting).count())
+        }
+        Some(RollBackCause::Conflict) => Ended::Conflict,
+        Some(RollBackCause::Abandoned | RollBackCause::Interrupted | RollBackCause::Deleted) => Ended::Stopped,
+        Some(RollBackCause::Refused) | None => Ended::Refused,
     }
 }
-
-/// Messages of changes that were stopped from outside.
-const STOPS: [&str; 3] = [texts::ABANDONED, texts::INTERRUPTED, texts::DELETED];
 
 #[cfg(test)]
 mod tests {
@@ -115,23 +106,29 @@ mod tests {
 
     use super::*;
 
-    fn ended_with(message: &str, outcome: ChangeOutcome) -> Ended {
+    fn ended_by(cause: Option<RollBackCause>) -> Ended {
         let mut change = testing::commitment_change("one", &["uuid-1", "uuid-2"]);
         let status = change.status.get_or_insert_default();
-        status.message = Some(message.to_owned());
-        status.items = vec![ChangeItemStatus { outcome, ..ChangeItemStatus::default() }];
+        status.roll_back_cause = cause;
+        status.message = Some("why".to_owned());
+        let item = |outcome| ChangeItemStatus { outcome, ..ChangeItemStatus::default() };
+        status.items = [ChangeOutcome::Accepted, ChangeOutcome::Waiting].map(item).to_vec();
         ended(&change)
     }
 
     #[test]
     fn the_status_tells_how_a_change_has_ended() {
-        let rejected = Ended::Rejected("timeout: no".to_owned());
-        assert_eq!(ended_with("timeout: no", ChangeOutcome::Rejected), rejected);
-        let waiting = ChangeOutcome::Waiting;
-        assert_eq!(ended_with("timeout: 2 commitment(s) were not decided in time", waiting), Ended::Timeout(2));
-        assert_eq!(ended_with("timeout", waiting), Ended::Timeout(2));
-        assert_eq!(ended_with("Conflict: a commitment was changed by another writer", waiting), Ended::Conflict);
-        assert_eq!(ended_with("the change was deleted", waiting), Ended::Stopped);
-        assert_eq!(ended_with("cannot create x: the API server refuses it", waiting), Ended::Refused);
+        for (cause, expected) in [
+            (RollBackCause::Rejected, Ended::Rejected("why".to_owned())),
+            (RollBackCause::Timeout, Ended::Timeout(1)),
+            (RollBackCause::Conflict, Ended::Conflict),
+            (RollBackCause::Abandoned, Ended::Stopped),
+            (RollBackCause::Interrupted, Ended::Stopped),
+            (RollBackCause::Deleted, Ended::Stopped),
+            (RollBackCause::Refused, Ended::Refused),
+        ] {
+            assert_eq!(ended_by(Some(cause)), expected, "{cause:?}");
+        }
+        assert_eq!(ended_by(None), Ended::Refused);
     }
 }

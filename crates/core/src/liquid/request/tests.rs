@@ -9,7 +9,7 @@ fn error(body: &str) -> String {
     ChangeRequest::decode(body.as_bytes()).unwrap_err().to_string()
 }
 
-fn first(request: &ChangeRequest) -> CommitmentChange {
+fn first(request: &ChangeRequest) -> RequestedCommitment {
     let changes = request.changesets().next().unwrap();
     changes.commitments[0].clone()
 }
@@ -39,7 +39,7 @@ fn members_of_a_request_are_read() {
     let request = decode(&body(&[("p", "r", changeset((1, 2), &[change]))]));
     assert_eq!((request.zone.as_str(), request.dry_run, request.info_version), ("eu-x-1a", false, 1_772_439_300));
     assert_eq!(request.by_project["p"].project_metadata.domain.name, "acme");
-    let expected = CommitmentChange {
+    let expected = RequestedCommitment {
         uuid: "uuid-1".into(),
         old_status: Some(State::Pending),
         new_status: None,

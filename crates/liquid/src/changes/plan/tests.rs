@@ -42,18 +42,18 @@ fn deleted(uuid: &str) -> ItemFacts {
 #[test]
 fn what_releases_is_written_before_what_grows() {
     let items = [unwritten("new", false), unwritten("old", true)];
-    assert_eq!(plan(&change(ChangePhase::Applying, &items)), ChangeStep::Write(vec![1]));
+    assert_eq!(plan(&change(ChangePhase::Applying, &items)), NextStep::Write(vec![1]));
     let released = [unwritten("new", false), item("old")];
-    assert_eq!(plan(&change(ChangePhase::Applying, &released)), ChangeStep::Write(vec![0]));
+    assert_eq!(plan(&change(ChangePhase::Applying, &released)), NextStep::Write(vec![0]));
 }
 
 #[test]
 fn a_confirmed_change_waits_for_every_outcome_until_its_deadline() {
     let waiting = ItemFacts { outcome: ItemOutcome::Waiting, ..item("a") };
     let facts = change(ChangePhase::Applying, &[item("b"), waiting]);
-    assert_eq!(plan(&facts), ChangeStep::AwaitOutcomes(LEFT));
+    assert_eq!(plan(&facts), NextStep::AwaitOutcomes(LEFT));
     let late = ChangeFacts { left: Duration::ZERO, ..facts };
-    assert_eq!(plan(&late), ChangeStep::RollBack(RollBackReason::Timeout));
+    assert_eq!(plan(&late), NextStep::RollBack(RollBackReason::Timeout));
 }
 
 #[test]
@@ -61,38 +61,38 @@ fn the_first_rejection_ends_the_waiting() {
     let waiting = ItemFacts { outcome: ItemOutcome::Waiting, ..item("a") };
     let rejected = ItemFacts { outcome: ItemOutcome::Rejected("no".to_owned()), ..item("b") };
     let reason = RollBackReason::Rejected(vec![("b".to_owned(), "no".to_owned())]);
-    assert_eq!(plan(&change(ChangePhase::Applying, &[waiting, rejected])), ChangeStep::RollBack(reason));
+    assert_eq!(plan(&change(ChangePhase::Applying, &[waiting, rejected])), NextStep::RollBack(reason));
 }
 
 #[test]
 fn without_confirmation_a_change_is_accepted_when_it_is_written() {
     let waiting = ItemFacts { outcome: ItemOutcome::Waiting, is_settled: false, ..item("a") };
     let facts = ChangeFacts { requires_confirmation: false, ..change(ChangePhase::Applying, &[waiting]) };
-    assert_eq!(plan(&facts), ChangeStep::Accept { is_finished: false }, "its slots are not taken over yet");
+    assert_eq!(plan(&facts), NextStep::Accept { is_finished: false }, "its slots are not taken over yet");
 }
 
 #[test]
 fn a_change_is_finished_with_its_acceptance_when_nothing_is_left_to_do() {
     let accepted = change(ChangePhase::Applying, &[item("a")]);
-    assert_eq!(plan(&accepted), ChangeStep::Accept { is_finished: true });
+    assert_eq!(plan(&accepted), NextStep::Accept { is_finished: true });
     let with_deletion = change(ChangePhase::Applying, &[item("a"), deleted("b")]);
-    assert_eq!(plan(&with_deletion), ChangeStep::Accept { is_finished: false });
+    assert_eq!(plan(&with_deletion), NextStep::Accept { is_finished: false });
 }
 
 #[test]
 fn deletions_come_after_the_acceptance_and_after_the_handover() {
     let growing = ItemFacts { is_settled: false, ..item("a") };
-    assert_eq!(plan(&change(ChangePhase::Accepted, &[growing, deleted("b")])), ChangeStep::AwaitHandover);
-    assert_eq!(plan(&change(ChangePhase::Accepted, &[item("a"), deleted("b")])), ChangeStep::Delete(vec![1]));
+    assert_eq!(plan(&change(ChangePhase::Accepted, &[growing, deleted("b")])), NextStep::AwaitHandover);
+    assert_eq!(plan(&change(ChangePhase::Accepted, &[item("a"), deleted("b")])), NextStep::Delete(vec![1]));
     let gone = ItemFacts { exists: false, ..deleted("b") };
-    assert_eq!(plan(&change(ChangePhase::Accepted, &[item("a"), gone])), ChangeStep::Finish(ChangePhase::Accepted));
+    assert_eq!(plan(&change(ChangePhase::Accepted, &[item("a"), gone])), NextStep::Finish(ChangePhase::Accepted));
 }
 
 #[test]
 fn an_accepted_change_is_completed_whatever_happens() {
     let facts = change(ChangePhase::Accepted, &[deleted("a")]);
     let facts = ChangeFacts { is_own: false, is_abandoned: true, is_deleting: true, left: Duration::ZERO, ..facts };
-    assert_eq!(plan(&facts), ChangeStep::Delete(vec![0]));
+    assert_eq!(plan(&facts), NextStep::Delete(vec![0]));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn before_its_acceptance_a_change_ends_with_its_process_its_caller_or_its_object
             (ChangeFacts { is_deleting: true, ..facts(phase) }, RollBackReason::Deleted),
             (ChangeFacts { is_abandoned: true, ..facts(phase) }, RollBackReason::Abandoned),
         ] {
-            assert_eq!(plan(&facts), ChangeStep::RollBack(reason));
+            assert_eq!(plan(&facts), NextStep::RollBack(reason));
         }
     }
 }
@@ -112,9 +112,9 @@ fn before_its_acceptance_a_change_ends_with_its_process_its_caller_or_its_object
 #[test]
 fn a_commitment_that_another_writer_has_changed_is_a_conflict() {
     let conflicting = ItemFacts { state: ItemState::Conflicting, ..item("a") };
-    let conflict = ChangeStep::RollBack(RollBackReason::Conflict);
+    let conflict = NextStep::RollBack(RollBackReason::Conflict);
     assert_eq!(plan(&change(ChangePhase::Applying, &[unwritten("b", true), conflicting])), conflict);
-    for (times, step) in [(0, ChangeStep::Write(vec![0])), (4, ChangeStep::Write(vec![0])), (5, conflict)] {
+    for (times, step) in [(0, NextStep::Write(vec![0])), (4, NextStep::Write(vec![0])), (5, conflict)] {
         let overwritten = ItemFacts { state: ItemState::Overwritten { times }, ..item("a") };
         assert_eq!(plan(&change(ChangePhase::Applying, &[overwritten])), step, "{times}");
     }
@@ -126,14 +126,14 @@ fn undoing_restores_in_reverse_order_and_deletes_what_is_new_last() {
     let new = ItemFacts { is_new: true, ..item("new") };
     for phase in [ChangePhase::RollingBack, ChangePhase::Failed] {
         let step = |items: &[ItemFacts]| plan(&change(phase, items));
-        assert_eq!(step(&[restorable("a"), new.clone(), restorable("b")]), ChangeStep::Restore(vec![2, 0]));
+        assert_eq!(step(&[restorable("a"), new.clone(), restorable("b")]), NextStep::Restore(vec![2, 0]));
         let lacking = ItemFacts { is_whole: false, ..item("a") };
-        assert_eq!(step(&[lacking.clone(), new.clone()]), ChangeStep::AwaitRestored, "the new one still has its slots");
+        assert_eq!(step(&[lacking.clone(), new.clone()]), NextStep::AwaitRestored, "the new one still has its slots");
         let paused = step(&[ItemFacts { is_paused: true, ..lacking }]);
-        let expected = [ChangeStep::Fail("a".to_owned()), ChangeStep::AwaitRestored];
+        let expected = [NextStep::Fail("a".to_owned()), NextStep::AwaitRestored];
         assert_eq!(paused, expected[usize::from(phase == ChangePhase::Failed)], "it has failed already");
-        assert_eq!(step(&[item("a"), new.clone()]), ChangeStep::Remove(vec![1]));
+        assert_eq!(step(&[item("a"), new.clone()]), NextStep::Remove(vec![1]));
         let gone = ItemFacts { exists: false, ..new.clone() };
-        assert_eq!(step(&[item("a"), gone]), ChangeStep::Finish(ChangePhase::RolledBack));
+        assert_eq!(step(&[item("a"), gone]), NextStep::Finish(ChangePhase::RolledBack));
     }
 }

@@ -89,7 +89,7 @@ async fn amounts_are_in_published_units_and_a_new_info_refuses_requests_that_wai
     let second = setting.begin(&announcement());
     tokio::time::sleep(Duration::from_millis(1)).await;
     *setting.stubs.version.lock() = Some(VERSION + 1);
-    setting.show(&change, ChangePhase::Accepted, "");
+    setting.show(&change, ChangePhase::Accepted);
     assert_eq!((first.await.unwrap().status, second.await.unwrap().status), (200, 409));
 }
 

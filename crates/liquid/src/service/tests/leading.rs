@@ -61,7 +61,7 @@ async fn a_request_that_waits_is_executed_here_when_this_replica_begins_to_lead(
         sleep(Duration::from_millis(100)).await;
     }
     let change = setting.created(1).await;
-    setting.show(&change, ChangePhase::Accepted, "");
+    setting.show(&change, ChangePhase::Accepted);
     asked.await.unwrap().is(200, "{}");
 }
 

@@ -76,7 +76,7 @@ async fn a_commitment_that_a_failed_change_holds_is_not_changed_and_others_are()
     let change = testing::commitment_change("one", &[UUID]);
     setting.server.create(&change).unwrap();
     setting.world.deliver().unwrap();
-    setting.show(&change, ChangePhase::Failed, "");
+    setting.show(&change, ChangePhase::Failed);
     nothing_is_decided(&setting, "another change of it is not finished").await;
     let other = body((0, 2), &json!([{ "uuid": OTHER, "oldStatus": null, "newStatus": "confirmed", "amount": 2 }]));
     let asked = setting.begin(&other);
@@ -84,7 +84,7 @@ async fn a_commitment_that_a_failed_change_holds_is_not_changed_and_others_are()
     if second.metadata.name == change.metadata.name {
         second = setting.created(1).await;
     }
-    setting.show(&second, ChangePhase::Accepted, "");
+    setting.show(&second, ChangePhase::Accepted);
     asked.await.unwrap().is(200, "{}");
 }
 

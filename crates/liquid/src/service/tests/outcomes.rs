@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use berth_crds::commitment_change::ChangePhase;
+use berth_crds::commitment_change::{ChangePhase, RollBackCause};
 use berth_crds::{CommittedResource, labels, names, testing};
 use berth_testkit::{Fault, Verb, path_of, seeds};
 use serde_json::json;
@@ -28,8 +28,8 @@ async fn an_accepted_change_is_answered_with_an_empty_object() {
         (after.amount.as_str(), after.allow_rejection, after.domain_id.as_str()),
         ("960Gi", true, testing::DOMAIN)
     );
-    setting.show(&change, ChangePhase::Applying, "");
-    setting.show(&change, ChangePhase::Accepted, "all is well");
+    setting.show(&change, ChangePhase::Applying);
+    setting.show(&change, ChangePhase::Accepted);
     asked.await.unwrap().is(200, "{}");
     let line = format!(
         "cortex_committed_resource_change_api_commitment_changes_total{{az=\"{}\",dry_run=\"false\",result=\"accepted\"}} 1",
@@ -100,12 +100,12 @@ async fn a_rejection_is_answered_when_the_change_is_undone_or_after_five_seconds
         let setting = setting();
         let asked = setting.begin(&sale());
         let change = setting.created(1).await;
-        setting.show_status(&change, ChangePhase::RollingBack, text, false, "rejected");
+        setting.show_undone(&change, false, RollBackCause::Rejected, text);
         let started = Instant::now();
         sleep(Duration::from_secs(2)).await;
         assert!(!asked.is_finished());
         if is_undone {
-            setting.show_status(&change, ChangePhase::RolledBack, text, true, "rejected");
+            setting.show_undone(&change, true, RollBackCause::Rejected, text);
         }
         let seen = asked.await.unwrap();
         assert_eq!(seen.json()["rejectionReason"], text);
@@ -119,10 +119,15 @@ async fn a_timeout_is_a_reason_for_a_caller_that_waits_for_confirmation_and_an_e
         let setting = setting();
         let asked = setting.begin(&request);
         let change = setting.created(1).await;
-        setting.show(&change, ChangePhase::Applying, "");
+        setting.show(&change, ChangePhase::Applying);
         sleep(Duration::from_secs(10)).await;
-        setting.show(&change, ChangePhase::RollingBack, "timeout: 1 commitment(s) were not decided in time");
-        setting.show(&change, ChangePhase::RolledBack, "timeout: 1 commitment(s) were not decided in time");
+        setting.show_undone(
+            &change,
+            false,
+            RollBackCause::Timeout,
+            "timeout: 1 commitment(s) were not decided in time",
+        );
+        setting.show_undone(&change, true, RollBackCause::Timeout, "timeout: 1 commitment(s) were not decided in time");
         let seen = asked.await.unwrap();
         if is_confirming {
             assert_eq!(seen.json()["rejectionReason"], TIMEOUT);
@@ -150,12 +155,12 @@ async fn after_a_conflict_the_request_is_evaluated_again_as_a_new_change_with_th
     let asked = setting.begin(&sale());
     let first = setting.created(1).await;
     sleep(Duration::from_secs(3)).await;
-    setting.show(&first, ChangePhase::RolledBack, "Conflict: a commitment was changed by another writer");
+    setting.show_undone(&first, true, RollBackCause::Conflict, "Conflict: a commitment was changed by another writer");
     let second = setting.created(2).await;
     assert_ne!(first.metadata.name, second.metadata.name);
     assert_eq!(first.spec.deadline, second.spec.deadline);
     assert_eq!(setting.stubs.dry_runs.lock().len(), 2);
-    setting.show(&second, ChangePhase::Accepted, "");
+    setting.show(&second, ChangePhase::Accepted);
     asked.await.unwrap().is(200, "{}");
 }
 
@@ -166,7 +171,12 @@ async fn a_second_conflict_gets_no_verdict() {
         let asked = setting.begin(&request);
         for number in 1..=2 {
             let change = setting.created(number).await;
-            setting.show(&change, ChangePhase::RolledBack, "Conflict: a commitment was changed by another writer");
+            setting.show_undone(
+                &change,
+                true,
+                RollBackCause::Conflict,
+                "Conflict: a commitment was changed by another writer",
+            );
         }
         let seen = asked.await.unwrap();
         assert!(seen.text.contains("was changed by another client"), "{}", seen.text);
@@ -188,15 +198,15 @@ async fn a_caller_that_goes_away_abandons_its_change_and_gives_its_turn_to_the_n
     let next = setting.begin(&other);
     sleep(Duration::from_secs(1)).await;
     assert_eq!(setting.changes().len(), 1, "the abandoned change is still executed");
-    setting.show(&change, ChangePhase::RolledBack, "the caller has gone away");
+    setting.show_undone(&change, true, RollBackCause::Abandoned, "the caller has gone away");
     let second = setting.created(2).await;
-    setting.show(&second, ChangePhase::Accepted, "");
+    setting.show(&second, ChangePhase::Accepted);
     next.await.unwrap().is(200, "{}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_accepted_deletion_is_answered_when_it_is_sent_or_after_a_second() {
-    for is_sent in [true, false] {
+async fn an_accepted_deletion_is_answered_when_nothing_is_left_to_do_or_after_a_second() {
+    for is_finished in [true, false] {
         let setting = setting();
         let mut stored = testing::commitment(UUID, "480Gi");
         stored.metadata.finalizers = Some(vec![labels::RELEASE_SLOTS.to_owned()]);
@@ -204,16 +214,19 @@ async fn an_accepted_deletion_is_answered_when_it_is_sent_or_after_a_second() {
         let asked = setting.begin(&deletion());
         let change = setting.created(1).await;
         assert!(change.spec.items[0].after.is_none() && !change.spec.requires_confirmation);
-        setting.show_status(&change, ChangePhase::Accepted, "", false, "accepted");
+        setting.show_accepted(&change);
         let started = Instant::now();
         sleep(Duration::from_millis(400)).await;
         assert!(!asked.is_finished());
-        if is_sent {
-            setting.server.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
-            setting.world.deliver().unwrap();
+        setting.server.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
+        setting.world.deliver().unwrap();
+        sleep(Duration::from_millis(400)).await;
+        assert!(!asked.is_finished(), "the next request would find an open change");
+        if is_finished {
+            setting.show(&change, ChangePhase::Accepted);
         }
         asked.await.unwrap().is(200, "{}");
-        assert_eq!(started.elapsed() >= Duration::from_secs(1), !is_sent);
+        assert_eq!(started.elapsed() >= Duration::from_secs(1), !is_finished);
     }
 }
 
@@ -223,12 +236,12 @@ async fn a_caller_that_goes_away_after_the_acceptance_does_not_hold_up_the_zone(
     setting.store_commitment(&testing::commitment(UUID, "480Gi"));
     let asked = setting.begin(&deletion());
     let change = setting.created(1).await;
-    setting.show_status(&change, ChangePhase::Accepted, "", false, "accepted");
+    setting.show_accepted(&change);
     asked.abort();
     let other = body((0, 2), &json!([{ "uuid": OTHER, "oldStatus": null, "newStatus": "confirmed", "amount": 2 }]));
     let next = setting.begin(&other);
     let second = setting.created(2).await;
-    setting.show(&second, ChangePhase::Accepted, "");
+    setting.show(&second, ChangePhase::Accepted);
     next.await.unwrap().is(200, "{}");
 }
 
@@ -237,7 +250,7 @@ async fn a_change_that_was_deleted_gets_no_verdict() {
     let setting = setting();
     let asked = setting.begin(&announcement());
     let change = setting.created(1).await;
-    setting.show(&change, ChangePhase::RolledBack, "the change was deleted");
+    setting.show_undone(&change, true, RollBackCause::Deleted, "the change was deleted");
     asked.await.unwrap().is(503, "the change was stopped by an operator, please retry later");
 }
 
@@ -246,7 +259,12 @@ async fn what_the_api_server_says_is_not_shown_to_callers() {
     let setting = setting();
     let asked = setting.begin(&sale());
     let change = setting.created(1).await;
-    setting.show(&change, ChangePhase::RolledBack, "cannot create x: the API server refuses it (422): secret");
+    setting.show_undone(
+        &change,
+        true,
+        RollBackCause::Refused,
+        "cannot create x: the API server refuses it (422): secret",
+    );
     asked.await.unwrap().is(500, "internal error, request id 9f31c0de-77aa");
 }
 
@@ -289,7 +307,7 @@ async fn what_was_not_agreed_to_is_asked_again() {
     setting.store_commitment(&stored);
     let asked = setting.begin(&sale());
     let change = setting.created(1).await;
-    setting.show(&change, ChangePhase::Accepted, "");
+    setting.show(&change, ChangePhase::Accepted);
     asked.await.unwrap().is(200, "{}");
 }
 

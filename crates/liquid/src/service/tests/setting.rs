@@ -12,7 +12,7 @@ use berth_cluster::{ClusterMetrics, Events, FlavorGroupsCache, Pauses, Routes};
 use berth_core::GroupName;
 use berth_core::liquid::resources::{GroupResources, ResourceConfig, ResourceFlags};
 use berth_core::liquid::units::RamUnit;
-use berth_crds::commitment_change::ChangePhase;
+use berth_crds::commitment_change::{ChangePhase, RollBackCause};
 use berth_crds::{CommitmentChange, CommittedResource, testing};
 use berth_http::forwarder::Unanswered;
 use berth_http::{Forwarder, Role};
@@ -271,30 +271,35 @@ impl Setting {
     }
 
     /// The controller has brought the change into this phase.
-    pub(super) fn show(&self, change: &CommitmentChange, phase: ChangePhase, message: &str) {
-        let is_finished = matches!(phase, ChangePhase::Accepted | ChangePhase::RolledBack);
-        self.show_status(change, phase, message, is_finished, "waiting");
+    pub(super) fn show(&self, change: &CommitmentChange, phase: ChangePhase) {
+        let is_finished = phase == ChangePhase::Accepted;
+        self.show_status(change, &json!({ "phase": phase.as_str() }), is_finished, "waiting");
     }
 
-    pub(super) fn show_status(
-        &self,
-        change: &CommitmentChange,
-        phase: ChangePhase,
-        message: &str,
-        is_finished: bool,
-        outcome: &str,
-    ) {
+    /// The controller has accepted the change and is not done with it.
+    pub(super) fn show_accepted(&self, change: &CommitmentChange) {
+        self.show_status(change, &json!({ "phase": ChangePhase::Accepted.as_str() }), false, "accepted");
+    }
+
+    /// The controller undoes the change, or has undone it.
+    pub(super) fn show_undone(&self, change: &CommitmentChange, is_undone: bool, cause: RollBackCause, message: &str) {
+        let phase = if is_undone { ChangePhase::RolledBack } else { ChangePhase::RollingBack };
+        let outcome = if cause == RollBackCause::Rejected { "rejected" } else { "waiting" };
+        let status = json!({ "phase": phase.as_str(), "rollBackCause": cause, "message": message });
+        self.show_status(change, &status, is_undone, outcome);
+    }
+
+    fn show_status(&self, change: &CommitmentChange, status: &Value, is_finished: bool, outcome: &str) {
         let item = |uuid: &str| json!({ "commitmentUUID": uuid, "step": "written", "outcome": outcome });
         let items: Vec<_> = change.spec.items.iter().map(|one| item(&one.commitment_uuid)).collect();
-        let status = json!({ "status": {
-            "phase": phase.as_str(), "message": message, "items": items,
-            "conditions": [{
-                "type": "Finished", "status": if is_finished { "True" } else { "False" }, "reason": "Any", "message": "",
-                "lastTransitionTime": "2026-03-01T12:00:00Z",
-            }],
-        } });
+        let mut status = status.clone();
+        status["items"] = json!(items);
+        status["conditions"] = json!([{
+            "type": "Finished", "status": if is_finished { "True" } else { "False" }, "reason": "Any", "message": "",
+            "lastTransitionTime": "2026-03-01T12:00:00Z",
+        }]);
         let name = change.metadata.name.as_deref().unwrap();
-        self.server.edit_status::<CommitmentChange>(name, &status).unwrap();
+        self.server.edit_status::<CommitmentChange>(name, &json!({ "status": status })).unwrap();
         self.world.deliver().unwrap();
     }
 
