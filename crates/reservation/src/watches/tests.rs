@@ -9,6 +9,8 @@ use serde_json::json;
 
 use super::*;
 
+mod mapping;
+
 fn home() -> ClusterName {
     ClusterName::home()
 }
