@@ -1,6 +1,6 @@
 //! Read: gathers the facts of a reconciliation from the stores and the scheduler. It decides nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_cluster::indexes::{HYPERVISOR_BY_ZONE, RESERVATION_BY_COMMITMENT};
@@ -13,9 +13,7 @@ use berth_core::host::ConditionStatus;
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, CommitmentUuid, HostName, Resources, SlotKey, SlotName, Zone, planner};
 use berth_crds::conditions::{self, safety};
-use berth_crds::{
-    CommitmentChange, CommittedResource, Condition, Hypervisor, Reservation, ReservationType, facts, labels,
-};
+use berth_crds::{CommitmentChange, CommittedResource, Condition, Hypervisor, Reservation, ReservationType, facts};
 use berth_scheduler::{Scheduler, SchedulerError, Shortage};
 use kube::ResourceExt;
 
@@ -84,7 +82,7 @@ impl<S: Scheduler> Reader<'_, S> {
             disruption_limited,
             accepted_site: accepted.as_ref().map_or_else(|| site.clone(), |accepted| self.site(&accepted.zone)),
             site,
-            forgotten: forgotten(object),
+            forgotten: facts::given_up_clusters(object),
             taken: self.taken(),
             groups,
             outdated,
@@ -255,11 +253,6 @@ fn disruption_limited(slot: &Reservation) -> Option<Condition> {
     let conditions = &slot.status.as_ref()?.conditions;
     let holds = safety::holds(conditions, safety::DISRUPTION_LIMITED);
     conditions::find(conditions, safety::DISRUPTION_LIMITED).filter(|_| holds).cloned()
-}
-
-fn forgotten(object: &CommittedResource) -> BTreeSet<ClusterName> {
-    let names = object.annotations().get(labels::FORGET_CLUSTER).map(String::as_str).unwrap_or_default();
-    names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod capacity;
 mod change;
 mod commitment;
+mod given_up;
 mod host;
 mod reservation;
 mod slot;
@@ -14,6 +15,7 @@ mod values;
 pub use capacity::{NoTotal, total_cores};
 pub use change::{accepted_spec_before, former_slot, is_open, members, spec_after, spec_before};
 pub use commitment::{accepted_spec, spec, spec_of};
+pub use given_up::given_up_clusters;
 pub use host::host;
 pub use reservation::reservation;
 pub use slot::{slot, slot_beside};

@@ -10,9 +10,12 @@ use crate::held::{held, held_before};
 use crate::{ExternalChanges, Invariant, Key, Snapshot, Violation};
 
 /// What is wrong with a change at the write that has finished it. A commitment that somebody else has edited meanwhile is
-/// theirs.
+/// theirs, and what is in a cluster that a user has given up is neither applied nor undone.
 pub(crate) fn of_finished(snapshot: &Snapshot, outside: &ExternalChanges, key: &Key) -> Vec<Violation> {
     let Some(change) = snapshot.changes.get(key) else { return Vec::new() };
+    if change.annotations().contains_key(labels::FORGET_CLUSTER) {
+        return Vec::new();
+    }
     let items = change.spec.items.iter().enumerate();
     let own = items.filter(|(_, item)| !outside.edited_in(key, &item.commitment_uuid));
     let (mut half_done, mut lost) = (Vec::new(), Vec::new());

@@ -1,8 +1,12 @@
 //! Two clusters, each with the objects of its zone: what is served where, and that a cluster that is unreachable, not
 //! healthy or holds misplaced objects does not affect the other one. Runs the real binary on two real API servers.
 
-use berth_crds::{CommittedResource, Reservation, labels, names};
-use kube::ResourceExt;
+use berth_crds::commitment_change::{ChangeItem, ChangePhase, CommitmentBefore};
+use berth_crds::{
+    CommitmentChange, CommitmentChangeSpec, CommittedResource, CommittedResourceSpec, MicroTime, Reservation, labels,
+    names,
+};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::support::fake_cluster;
@@ -125,6 +129,75 @@ async fn a_cluster_that_goes_away_is_left_alone_and_keeps_only_what_is_deleted_a
     assert_eq!(after.versions(), before.versions());
     two.ready_but(&[]).await;
     two.end().await;
+}
+
+/// A change that a process which has ended had begun to write: the commitment was to grow.
+async fn begin_change(two: &TwoClusters, uuid: &str) -> String {
+    let before = two.at(Remote).see().await.unwrap().commitment(uuid).unwrap().clone();
+    let after = CommittedResourceSpec { amount: "960Gi".into(), ..before.spec.clone() };
+    let before = CommitmentBefore {
+        annotations: before.annotations().clone(),
+        accepted_spec: before.status.as_ref().and_then(|status| status.accepted_spec.clone()),
+        generation: before.metadata.generation.unwrap(),
+        uid: before.uid().unwrap(),
+        spec: before.spec,
+    };
+    let item = ChangeItem { commitment_uuid: uuid.to_owned(), before: Some(before), slots: vec![], after: Some(after) };
+    let spec = CommitmentChangeSpec {
+        request_id: "committed-resource-r1".to_owned(),
+        availability_zone: OTHER_ZONE.to_owned(),
+        requires_confirmation: false,
+        deadline: MicroTime(jiff::Timestamp::now()),
+        item_count: 1,
+        items: vec![item],
+        slots_gzip: None,
+    };
+    let mut change = CommitmentChange::new(&names::commitment_change("away"), spec);
+    change.metadata.finalizers = Some(vec![labels::FINISH_CHANGE.to_owned()]);
+    let name = two.at(Home).create(&change).await.name_any();
+    two.edit_status::<CommitmentChange>(&name, json!({ "status": { "phase": "Applying" } })).await;
+    name
+}
+
+async fn change_is(two: &TwoClusters, name: &str, phase: ChangePhase, message: &str) {
+    let api = Api::<CommitmentChange>::all(two.client().await);
+    two.until(&format!("the change is {phase}"), async |_| {
+        let change = api.get(name).await.map_err(|error| error.to_string())?;
+        let status = change.status.clone().unwrap_or_default();
+        let finished = status.conditions.first().map(|condition| condition.message.clone()).unwrap_or_default();
+        so(status.phase == phase && finished == message, || format!("{} {finished}", status.phase))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_in_a_cluster_that_is_away_stays_open_until_it_is_back_or_given_up() {
+    for is_given_up in [false, true] {
+        let mut two = TwoClusters::begin().await;
+        hosts(&two, 2).await;
+        two.at(Remote).create(&of_remote(non_rejectable("changing-1", 1))).await;
+        two.accepted(Remote, "changing-1").await;
+        two.stop().await;
+        let change = begin_change(&two, "changing-1").await;
+        two.remote_goes().await;
+        two.start().await;
+        change_is(&two, &change, ChangePhase::RollingBack, "").await;
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        change_is(&two, &change, ChangePhase::RollingBack, "").await;
+        if is_given_up {
+            let forget = json!({ "metadata": { "annotations": { labels::FORGET_CLUSTER: OTHER_ZONE } } });
+            two.edit::<CommitmentChange>(&change, forget).await;
+            let text = "the cluster of the commitments was given up; what was written there is not undone";
+            change_is(&two, &change, ChangePhase::RolledBack, text).await;
+        }
+        two.remote_comes().await;
+        two.remote_is(1).await;
+        if !is_given_up {
+            change_is(&two, &change, ChangePhase::RolledBack, "all commitments are as before the request").await;
+        }
+        two.accepted(Remote, "changing-1").await;
+        two.end().await;
+    }
 }
 
 #[tokio::test]

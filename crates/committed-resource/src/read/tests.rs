@@ -1,7 +1,7 @@
 use berth_cluster::Requests;
 use berth_cluster::indexes::{CHANGE_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
 use berth_cluster::testing::{applied, applied_raw, failing, filled};
-use berth_crds::{names, testing};
+use berth_crds::{labels, names, testing};
 use berth_telemetry::config::Pause;
 use serde_json::json;
 

@@ -29,6 +29,9 @@ pub const IN_FORCE: &str = "all commitments are as requested";
 /// Message of [`ROLLED_BACK`].
 pub const AS_BEFORE: &str = "all commitments are as before the request";
 
+/// Message of [`ROLLED_BACK`] if a user has given up the cluster.
+pub const GIVEN_UP: &str = "the cluster of the commitments was given up; what was written there is not undone";
+
 /// Message of [`DELETING`].
 pub const DELETIONS_ARE_LEFT: &str = "the change is accepted; commitments are still to be deleted";
 

@@ -23,6 +23,8 @@ pub struct ChangeFacts {
     /// What is left until its deadline; zero when it has passed.
     pub left: Duration,
     pub requires_confirmation: bool,
+    /// The commitments or the slots cannot be read, so that one that is missing may exist.
+    pub is_unread: bool,
     /// In the order of the writes.
     pub items: Vec<ItemFacts>,
 }
@@ -70,6 +72,8 @@ pub enum ItemState {
 pub enum NextStep {
     /// Nothing is left to do.
     Nothing,
+    /// Waits until the commitments and their slots can be read.
+    AwaitRead,
     Begin,
     /// Writes the specs of these items.
     Write(Vec<usize>),
@@ -111,11 +115,11 @@ pub enum RollBackReason {
 pub fn plan(facts: &ChangeFacts) -> NextStep {
     match facts.phase {
         _ if facts.is_finished => NextStep::Nothing,
-        ChangePhase::Pending => facts.find_end().map_or(NextStep::Begin, NextStep::RollBack),
-        ChangePhase::Applying => facts.find_end().map_or_else(|| facts.apply(), NextStep::RollBack),
-        ChangePhase::Accepted => facts.complete(),
-        ChangePhase::RollingBack | ChangePhase::Failed => facts.undo(),
         ChangePhase::RolledBack => NextStep::Finish(ChangePhase::RolledBack),
+        ChangePhase::Pending | ChangePhase::Applying => {
+            facts.find_end().map_or_else(|| facts.go_on(), NextStep::RollBack)
+        }
+        ChangePhase::Accepted | ChangePhase::RollingBack | ChangePhase::Failed => facts.go_on(),
     }
 }
 
@@ -129,6 +133,16 @@ impl ChangeFacts {
             (self.left.is_zero(), RollBackReason::Timeout),
         ];
         reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
+    }
+
+    fn go_on(&self) -> NextStep {
+        match self.phase {
+            _ if self.is_unread => NextStep::AwaitRead,
+            ChangePhase::Pending => NextStep::Begin,
+            ChangePhase::Applying => self.apply(),
+            ChangePhase::Accepted => self.complete(),
+            ChangePhase::RollingBack | ChangePhase::Failed | ChangePhase::RolledBack => self.undo(),
+        }
     }
 
     /// Those that release are written before those that grow; an item whose spec was overwritten is written again.

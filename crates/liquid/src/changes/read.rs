@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
-use berth_cluster::{ObjectKey, Pauses, RouteError, Routes, Store};
+use berth_cluster::{Kind, ObjectKey, Pauses, RouteError, Routes, Store};
 use berth_core::Bytes;
 use berth_core::commitment::{Phase, Spec};
 use berth_core::liquid::changes::{Effect, SpecChange, WriteOrder, order_writes};
@@ -46,6 +46,15 @@ impl Reader<'_> {
     ) -> ChangeFacts {
         let left = change.spec.deadline.0.duration_since(self.now);
         let items = change.spec.items.iter().zip(commitments).enumerate();
+        let slots_given_up = self.is_given_up(change, self.reservations);
+        let items = items.map(|(place, (item, one))| {
+            let item = self.item(change, place, item, one, progress);
+            ItemFacts {
+                is_settled: item.is_settled || slots_given_up,
+                is_whole: item.is_whole || slots_given_up,
+                ..item
+            }
+        });
         ChangeFacts {
             phase: change.phase(),
             is_finished: !facts::is_open(change),
@@ -54,7 +63,9 @@ impl Reader<'_> {
             is_deleting: change.metadata.deletion_timestamp.is_some(),
             left: Duration::try_from(left).unwrap_or_default(),
             requires_confirmation: change.spec.requires_confirmation,
-            items: items.map(|(place, (item, one))| self.item(change, place, item, one, progress)).collect(),
+            is_unread: self.is_unread(change, self.commitments)
+                || !slots_given_up && self.is_unread(change, self.reservations),
+            items: items.collect(),
         }
     }
 
@@ -75,6 +86,22 @@ impl Reader<'_> {
             }
         };
         Ok(change.spec.items.iter().zip(&specs).enumerate().map(one).collect())
+    }
+
+    /// Whether a user has given up the cluster that serves this kind in the zone of the change, and it cannot be read.
+    pub(super) fn is_given_up<K: Kind>(&self, change: &CommitmentChange, store: &Store<K>) -> bool {
+        let given_up = facts::given_up_clusters(change);
+        let target = || self.routes.target::<K>(Some(&change.spec.availability_zone));
+        !given_up.is_empty()
+            && target().map_or_else(
+                |error| error.is_no_cluster_matched(),
+                |cluster| given_up.contains(&cluster) && store.require_synced(&cluster).is_err(),
+            )
+    }
+
+    fn is_unread<K: Kind>(&self, change: &CommitmentChange, store: &Store<K>) -> bool {
+        let target = self.routes.target::<K>(Some(&change.spec.availability_zone));
+        target.is_ok_and(|cluster| store.require_synced(&cluster).is_err())
     }
 
     fn item(

@@ -30,6 +30,9 @@ const MAX_FAILURES: u32 = 10;
 /// A change that waits is looked at again after this time, even without an event.
 const RESYNC: Duration = Duration::from_secs(30);
 
+/// A change whose commitments cannot be read tries again after this time, or at its deadline.
+const UNREAD: Duration = Duration::from_secs(1);
+
 /// The settings from the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -135,6 +138,10 @@ impl ChangeController {
         if !facts::is_open(change) {
             return self.clean_up(key, change, now).await;
         }
+        if reader.is_given_up(change, reader.commitments) {
+            warn!(change = %key.name, zone = change.spec.availability_zone, "the cluster of the change was given up");
+            return self.write(key, change, status::given_up(change, now)).await;
+        }
         let all = reader.commitments(change)?;
         self.settle(&all).await?;
         let all = reader.commitments(change)?;
@@ -149,6 +156,10 @@ impl ChangeController {
         };
         match plan(&facts) {
             NextStep::Nothing => self.clean_up(key, change, now).await,
+            NextStep::AwaitRead => {
+                let left = Some(facts.left).filter(|left| !left.is_zero());
+                Ok(Progress::Waits(Action::RequeueAfter(left.unwrap_or(UNREAD).min(UNREAD))))
+            }
             NextStep::Begin => self.write(key, change, status::begun(change, now)).await,
             NextStep::Write(places) => match apply.write(&places).await {
                 Err(Error::Write(error)) if is_refused(&error) => {

@@ -84,6 +84,18 @@ pub(super) fn finished(change: &CommitmentChange, phase: ChangePhase, now: Times
     status
 }
 
+/// Nothing more can be done, because a user has given up the cluster of the commitments.
+pub(super) fn given_up(change: &CommitmentChange, now: Timestamp) -> CommitmentChangeStatus {
+    if change.phase() == ChangePhase::Accepted {
+        return finished(change, ChangePhase::Accepted, now);
+    }
+    let mut status = in_phase(change, ChangePhase::RolledBack);
+    status.roll_back_cause.get_or_insert(RollBackCause::Interrupted);
+    status.decided_at.get_or_insert(whole(now));
+    finish(&mut status, change, texts::ROLLED_BACK, texts::GIVEN_UP, now);
+    status
+}
+
 fn cause(reason: &RollBackReason) -> RollBackCause {
     match reason {
         RollBackReason::Rejected(_) => RollBackCause::Rejected,

@@ -27,6 +27,7 @@ fn change(phase: ChangePhase, items: &[ItemFacts]) -> ChangeFacts {
         is_deleting: false,
         left: LEFT,
         requires_confirmation: true,
+        is_unread: false,
         items: items.to_vec(),
     }
 }
@@ -54,6 +55,24 @@ fn a_confirmed_change_waits_for_every_outcome_until_its_deadline() {
     assert_eq!(plan(&facts), NextStep::AwaitOutcomes(LEFT));
     let late = ChangeFacts { left: Duration::ZERO, ..facts };
     assert_eq!(plan(&late), NextStep::RollBack(RollBackReason::Timeout));
+}
+
+#[test]
+fn nothing_is_concluded_from_commitments_that_cannot_be_read() {
+    let gone = ItemFacts { exists: false, ..item("a") };
+    for phase in [
+        ChangePhase::Pending,
+        ChangePhase::Applying,
+        ChangePhase::Accepted,
+        ChangePhase::RollingBack,
+        ChangePhase::Failed,
+    ] {
+        let facts = ChangeFacts { is_unread: true, ..change(phase, std::slice::from_ref(&gone)) };
+        assert_eq!(plan(&facts), NextStep::AwaitRead, "{phase}");
+    }
+    let late = change(ChangePhase::Applying, &[gone]);
+    let late = ChangeFacts { is_unread: true, left: Duration::ZERO, ..late };
+    assert_eq!(plan(&late), NextStep::RollBack(RollBackReason::Timeout), "its caller gets an answer");
 }
 
 #[test]
