@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use berth_http::Role;
 use berth_http::forwarder::{DEADLINE_MS, FORWARDED, Unanswered};
 use berth_http::request_id::X_REQUEST_ID;
+use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::answer::Answer;
 use super::{ChangeService, PATH, texts};
-use crate::server::ChangeCall;
+use crate::server::{AnsweredChange, ChangeCall};
 
 /// A request waits so long for a leader.
 const FOR_A_LEADER: Duration = Duration::from_secs(10);
@@ -58,8 +60,34 @@ impl ChangeService {
             headers.insert(X_REQUEST_ID, id);
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        self.context.forwarder.forward(leader, PATH, call.body.clone(), &headers, left).await
+        let response = self.context.forwarder.forward(leader, PATH, call.body.clone(), &headers, left).await;
+        note_verdict(response, &call.body).await
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ForwardedRequest {
+    dry_run: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LeaderAnswer {
+    rejection_reason: String,
+}
+
+/// Adds what the leader has decided, so that both replicas count the same. The forwarder bounds the answer.
+async fn note_verdict(response: Response, request: &[u8]) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let Ok(body) = to_bytes(body, usize::MAX).await else {
+        return Answer::unavailable(texts::UNREADABLE_ANSWER, 2).into_response();
+    };
+    let request: ForwardedRequest = serde_json::from_slice(request).unwrap_or_default();
+    let answer: LeaderAnswer = serde_json::from_slice(&body).unwrap_or_default();
+    let (is_dry_run, is_rejected) = (request.dry_run.unwrap_or_default(), !answer.rejection_reason.is_empty());
+    parts.extensions.insert(AnsweredChange { is_dry_run, is_rejected });
+    Response::from_parts(parts, Body::from(body))
 }
 
 /// The time until the answer, which another replica can only shorten.

@@ -17,6 +17,7 @@ pub(super) const OVERTAKEN: &str =
 pub(super) const DELETED: &str = "the change was stopped by an operator, please retry later";
 pub(super) const NO_LEADER: &str = "no replica leads at the moment; try again";
 pub(super) const LOST_LEADERSHIP: &str = "this replica has lost the leadership; try again";
+pub(super) const UNREADABLE_ANSWER: &str = "the answer of the leader cannot be read; try again";
 pub(super) const API_SERVER_AWAY: &str = "the API server cannot be reached at the moment; try again";
 pub(super) const NOT_IN_TIME: &str = "the change was not completed in time and is undone; try again";
 

@@ -10,6 +10,7 @@ use berth_http::forwarder::{DEADLINE_MS, FORWARDED};
 use tokio::time::{Instant, sleep};
 
 use super::setting::*;
+use crate::server::AnsweredChange;
 
 const LEADER: &str = "http://10.0.0.7:8080";
 
@@ -28,6 +29,20 @@ async fn another_replica_forwards_with_path_request_id_and_the_time_that_is_left
     assert_eq!(url, "http://10.0.0.7:8080/commitments/v1/change-commitments");
     assert_eq!((headers["x-request-id"].to_str().unwrap(), left.as_secs()), ("9f31c0de-77aa", 35));
     assert!(setting.changes().is_empty() && setting.stubs.dry_runs.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_replica_counts_what_the_leader_has_decided() {
+    let setting = setting();
+    follow(&setting, Some(LEADER));
+    for (body, is_rejected) in [("{}\n", false), ("{\"rejectionReason\":\"no capacity\"}\n", true)] {
+        *setting.stubs.leader_answer.lock() = Some((StatusCode::OK, false, body));
+        for (request, is_dry_run) in [(sale(), false), (as_dry_run(sale()), true)] {
+            let seen = setting.ask(&request).await;
+            seen.is(200, body.trim_end());
+            assert_eq!(seen.answered, Some(AnsweredChange { is_dry_run, is_rejected }));
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +65,7 @@ async fn without_a_leader_a_request_waits_for_ten_seconds() {
 async fn a_request_that_waits_is_executed_here_when_this_replica_begins_to_lead() {
     let setting = setting();
     follow(&setting, Some(LEADER));
-    *setting.stubs.leader_answer.lock() = Some((StatusCode::SERVICE_UNAVAILABLE, true));
+    *setting.stubs.leader_answer.lock() = Some((StatusCode::SERVICE_UNAVAILABLE, true, ""));
     let asked = setting.begin(&sale());
     sleep(Duration::from_secs(1)).await;
     assert!(setting.stubs.forwarded.lock().len() > 5);

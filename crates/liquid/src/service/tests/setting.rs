@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::ChangesUnderWay;
-use crate::server::{ChangeCall, ChangeHandler as _, LiquidMetrics};
+use crate::server::{AnsweredChange, ChangeCall, ChangeHandler as _, LiquidMetrics};
 use crate::service::{ChangeService, Context, DryRun, DryRunVerdict, Leading, ProposedSpec, ServedInfo, Settings};
 
 pub(super) const UUID: &str = "3b8f0c52-6f0e-4f6f-9d3a-1f2e3d4c5b6a";
@@ -47,7 +47,7 @@ pub(super) struct Stubs {
     /// Path, request id and time left of what was forwarded.
     pub(super) forwarded: Mutex<Vec<(String, HeaderMap, Duration)>>,
     /// The answer of the leader; `None` is none at all.
-    pub(super) leader_answer: Mutex<Option<(StatusCode, bool)>>,
+    pub(super) leader_answer: Mutex<Option<(StatusCode, bool, &'static str)>>,
 }
 
 impl Leading for Stubs {
@@ -90,8 +90,8 @@ impl Forwarder for Stubs {
         self.forwarded.lock().push((format!("{leader}{path}"), headers.clone(), left));
         let answer = *self.leader_answer.lock();
         Box::pin(async move {
-            let Some((status, is_unanswered)) = answer else { std::future::pending().await };
-            let mut response = Response::builder().status(status).body(Body::from("from the leader\n")).unwrap();
+            let Some((status, is_unanswered, body)) = answer else { std::future::pending().await };
+            let mut response = Response::builder().status(status).body(Body::from(body)).unwrap();
             if is_unanswered {
                 response.extensions_mut().insert(Unanswered);
             }
@@ -114,6 +114,7 @@ pub(super) struct Setting {
 pub(super) struct Seen {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
+    pub(super) answered: Option<AnsweredChange>,
     pub(super) text: String,
 }
 
@@ -161,7 +162,7 @@ pub(super) fn with(settings: Settings, pause: config::Pause, clock: Arc<dyn Cloc
         verdict: Mutex::new(DryRunVerdict::Fits),
         dry_runs: Mutex::default(),
         forwarded: Mutex::default(),
-        leader_answer: Mutex::new(Some((StatusCode::OK, false))),
+        leader_answer: Mutex::new(Some((StatusCode::OK, false, "from the leader\n"))),
     });
     let metrics = Metrics::new(&BTreeMap::new()).unwrap();
     let counted = ClusterMetrics::register(&metrics).unwrap().events;
@@ -320,5 +321,6 @@ fn call(body: impl Into<Bytes>, headers: HeaderMap) -> ChangeCall {
 async fn seen(response: Response) -> Seen {
     let (head, body) = response.into_parts();
     let text = String::from_utf8(to_bytes(body, 1 << 20).await.unwrap().to_vec()).unwrap();
-    Seen { status: head.status.as_u16(), headers: head.headers, text }
+    let answered = head.extensions.get().copied();
+    Seen { status: head.status.as_u16(), headers: head.headers, answered, text }
 }
