@@ -41,7 +41,7 @@ pub struct OpenChangeFacts {
     pub is_being_applied: bool,
     /// Slots that others release and that this commitment gets as they are.
     pub offered: Vec<Slot>,
-    /// Slots whose capacity others release, and that nobody gets as they are.
+    /// Slots whose capacity others release, and that no commitment takes over.
     pub left: Vec<SlotKey>,
     /// Its own slots from before the change, while it is undone.
     pub former: Vec<FormerSlot>,
@@ -54,7 +54,7 @@ pub struct OpenChangeFacts {
 pub struct FormerAcceptance(pub Option<CommittedResourceSpec>);
 
 impl ChangeGroup {
-    /// A change that has not begun binds nobody.
+    /// A change that has not begun does not concern its commitments.
     pub(crate) fn of(change: &CommitmentChange) -> Option<Self> {
         let phase = change.phase();
         if phase == ChangePhase::Pending || !facts::is_open(change) {

@@ -27,7 +27,7 @@ pub struct GroupMember {
 pub struct SlotExchange {
     /// By the commitment that gets them.
     pub offered: BTreeMap<CommitmentUuid, Vec<Slot>>,
-    /// The placed slots that are released and that nobody gets as they are: their capacity is there for those that grow.
+    /// The placed slots that are released and that no commitment takes over: their capacity is there for those that grow.
     pub left: Vec<SlotName>,
 }
 

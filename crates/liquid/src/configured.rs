@@ -15,7 +15,7 @@ pub fn resource_config(configured: &FlavorGroups) -> ResourceConfig {
 }
 
 /// The resources that the entries of the configuration announce without a capacity; `*` stands for all groups without an entry.
-/// A configuration without entries names none: nobody uses the API.
+/// A configuration without entries names none: the API is not used.
 pub fn configured_without_capacity(configured: &FlavorGroups) -> Vec<String> {
     let config = resource_config(configured);
     if *configured == FlavorGroups::default() {

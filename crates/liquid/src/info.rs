@@ -1,4 +1,4 @@
-//! The service info that Limes is told: the leader keeps it with its version in the `ConfigMap` `berth-liquid-info`, and every
+//! The service info for Limes: the leader keeps it with its version in the `ConfigMap` `berth-liquid-info`, and every
 //! replica serves exactly what is there.
 
 mod error;

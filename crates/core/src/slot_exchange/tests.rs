@@ -172,7 +172,7 @@ fn a_roll_back_gives_up_only_slots_that_are_new() {
 }
 
 proptest! {
-    /// Whatever is split into whatever: nobody gets more than it lacks, no slot goes to two, and none disappears.
+    /// However commitments are split: none gets more than it lacks, no slot goes to two, and none disappears.
     #[test]
     fn slots_are_neither_lost_nor_given_twice(
         before in prop::collection::vec((1..8_u64, 0..8_u64, prop::option::of(0..100_u64)), 1..4),

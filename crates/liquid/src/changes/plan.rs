@@ -18,7 +18,7 @@ pub struct ChangeFacts {
     /// This process executes it; otherwise the process that did has ended.
     pub is_own: bool,
     pub is_abandoned: bool,
-    /// Somebody deletes the object.
+    /// A user deletes the object.
     pub is_deleting: bool,
     /// What is left until its deadline; zero when it has passed.
     pub left: Duration,
@@ -61,9 +61,9 @@ pub enum ItemState {
     AsWanted,
     /// It is as it was when the request was admitted.
     AsBefore,
-    /// The change has written it, and somebody else has changed it since.
+    /// The change has written it, and another writer has changed it since.
     Overwritten { times: u32 },
-    /// Somebody has changed it since the request was admitted.
+    /// Another writer has changed it since the request was admitted.
     Conflicting,
 }
 

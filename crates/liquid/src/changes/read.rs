@@ -138,7 +138,7 @@ impl Reader<'_> {
     }
 
     /// Whether a commitment that is restored has everything back: its acceptance, and as much in slots as before. One that
-    /// somebody else has changed since is theirs.
+    /// another writer has changed since is left to it.
     fn is_whole(&self, change: &CommitmentChange, place: usize, object: &CommittedResource) -> bool {
         let Some(before) = change.spec.items.get(place).and_then(|item| item.before.as_ref()) else { return true };
         if object.spec != before.spec || object.metadata.deletion_timestamp.is_some() {

@@ -27,7 +27,7 @@ use super::{ChangeFacts, NextStep, RollBackReason, plan, watches};
 const MAX_STEPS: usize = 20;
 /// Failed attempts to undo a change after which it is reported.
 const MAX_FAILURES: u32 = 10;
-/// A change that waits is looked at again after this time, even without an event.
+/// A change that waits is reconciled again after this time, even without an event.
 const RESYNC: Duration = Duration::from_secs(30);
 
 /// A change whose commitments cannot be read tries again after this time, or at its deadline.

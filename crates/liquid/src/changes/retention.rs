@@ -13,7 +13,7 @@ const KEPT_ROLLED_BACK: usize = 10;
 /// The most changes that are kept.
 const MOST: usize = 10_000;
 
-/// The finished changes to delete when this one is looked at: itself if it is old, and the oldest beyond the number. `keep` of
+/// The finished changes to delete when this one is reconciled: itself if it is old, and the oldest beyond the number. `keep` of
 /// zero sets no limit of time.
 pub(super) fn changes_to_delete(
     changes: &Store<CommitmentChange>,
@@ -85,7 +85,7 @@ mod tests {
     fn a_finished_change_is_deleted_when_it_is_old() {
         let all = || vec![finished(0, ChangePhase::Accepted), finished(1, ChangePhase::Accepted)];
         assert_eq!(deleted(all(), 0, KEEP, 99), [""; 0]);
-        assert_eq!(deleted(all(), 0, KEEP, 100), ["change-00000"], "the other one when it is looked at");
+        assert_eq!(deleted(all(), 0, KEEP, 100), ["change-00000"], "the other one when it is reconciled");
         assert_eq!(deleted(all(), 0, Duration::ZERO, 1_000_000), [""; 0], "without a limit");
     }
 

@@ -107,7 +107,7 @@ impl InfoPublisher {
                     Some(()) = edits.next() => {}
                 }
             };
-            // Elapsed: it is time to look again.
+            // Elapsed: the resources are read again.
             let _ = timeout(if has_failed { RETRY } else { RESYNC }, change).await;
             sleep(DEBOUNCE).await;
         }
@@ -152,7 +152,7 @@ impl InfoPublisher {
         let problems = problems(&self.parts.source, next);
         let former = replace(&mut self.logged.problems, problems);
         for problem in self.logged.problems.iter().filter(|problem| !former.contains(problem)) {
-            warn!(problem, "the resources that Limes is told need attention");
+            warn!(problem, "the resources that are published for Limes need attention");
         }
     }
 }
@@ -189,7 +189,7 @@ fn problems(source: &InfoSource, next: &NextPublication) -> Vec<String> {
     undivided.chain(kept).chain(without_capacity(source, next)).collect()
 }
 
-/// One line for all of them. Where nothing is configured for Limes, nobody is told anything.
+/// One line for all of them. Where nothing is configured for Limes, nothing is logged.
 fn without_capacity(source: &InfoSource, next: &NextPublication) -> Option<String> {
     let offers = |resources: &GroupResources| {
         let none = ResourceFlags::default();

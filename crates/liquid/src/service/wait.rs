@@ -35,7 +35,7 @@ pub(super) enum Ended {
     Timeout(usize),
     /// Everything is as before because another writer has changed a commitment.
     Conflict,
-    /// Somebody has deleted it, or the process that executed it has ended.
+    /// A user has deleted it, or the process that executed it has ended.
     Stopped,
     /// The API server does not take an object.
     Refused,

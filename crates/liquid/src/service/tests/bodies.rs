@@ -149,7 +149,7 @@ fn requests() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Nobody executes changes, so each that begins is given up.
+/// No controller executes changes, so each that begins is given up.
 fn answer_to(body: String) -> Seen {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
