@@ -38,7 +38,7 @@ use crate::args::{LogArguments, OperatorArguments};
 use crate::callers::Callers;
 use crate::error::Error;
 use crate::wiring::{
-    Controllers, Duties, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights,
+    Controllers, Duties, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, domain_names, rights,
 };
 use crate::{log_level, watchdog};
 use apis::Announced;
@@ -350,6 +350,7 @@ impl Process<'_> {
                 &self.memory,
             )?),
             ids: FreshIds::random(),
+            domain_names: domain_names(self.configuration, clusters),
             metrics: &self.metrics,
         })
     }

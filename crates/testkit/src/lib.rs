@@ -9,6 +9,7 @@ mod cel;
 mod checker;
 mod discovery;
 mod faults;
+pub mod keystone;
 mod kinds;
 mod log;
 mod meta;

@@ -23,7 +23,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("placement-model", vec!["core"]),
         ("telemetry", vec!["core"]),
         ("http", vec!["telemetry"]),
-        ("openstack", vec!["telemetry"]),
+        ("openstack", vec!["telemetry", "http"]),
         ("vm-source", vec!["core", "telemetry"]),
         ("crds", vec!["core"]),
         ("cluster", vec!["core", "crds", "telemetry"]),

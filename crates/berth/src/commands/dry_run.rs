@@ -7,7 +7,7 @@ use std::sync::Arc;
 use berth_cluster::{Events, Fence, ObjectKey, ReadBy};
 use berth_core::SlotKey;
 use berth_reservation::ReservationStep;
-use berth_scheduler::{BuiltIn, Placed, Scheduler, Shortage, SlotRequest};
+use berth_scheduler::{BuiltIn, NoDomainNames, Placed, Scheduler, Shortage, SlotRequest};
 use berth_scheduler_api::Chosen;
 use berth_telemetry::clock::Clock;
 use berth_telemetry::ids::FreshIds;
@@ -100,6 +100,8 @@ pub(super) fn controllers(
         clock,
         scheduler,
         ids: FreshIds::random(),
+        // People who ask may not read the Secret of the operator.
+        domain_names: Arc::new(NoDomainNames),
         metrics: &metrics,
     };
     Ok(Controllers::new(&snapshot.memory, &environment))

@@ -15,7 +15,7 @@ use berth_liquid::changes::{self as liquid_changes, ChangeController};
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
 use berth_reservation::{self as reservation, ReservationController};
-use berth_scheduler::{NoDomainNames, PipelineChoice};
+use berth_scheduler::{DomainNames, PipelineChoice};
 use berth_scheduler_api::Chosen;
 use berth_scheduler_api::pipelines::{self, PipelineController};
 use berth_telemetry::clock::Clock;
@@ -36,6 +36,7 @@ pub struct Environment<'a> {
     pub clock: Arc<dyn Clock>,
     pub scheduler: Arc<Chosen>,
     pub ids: FreshIds,
+    pub domain_names: Arc<dyn DomainNames>,
     pub metrics: &'a OperatorMetrics,
 }
 
@@ -125,7 +126,7 @@ fn commitments(
         pauses: pauses(memory, environment),
         disruption_limit,
         scheduler: environment.scheduler.clone(),
-        domain_names: Arc::new(NoDomainNames),
+        domain_names: environment.domain_names.clone(),
         clock: environment.clock.clone(),
         events: environment.events.clone(),
         metrics: environment.metrics.commitments.clone(),
@@ -165,7 +166,7 @@ fn slots(
         pauses: pauses(memory, environment),
         disruption_limit,
         scheduler: environment.scheduler.clone(),
-        domain_names: Arc::new(NoDomainNames),
+        domain_names: environment.domain_names.clone(),
         clock: environment.clock.clone(),
         events: environment.events.clone(),
         metrics: environment.metrics.reservations.clone(),

@@ -15,7 +15,7 @@ use berth_scheduler_api::pipelines::PipelineController;
 use berth_scheduler_api::tracking::Bookings;
 use berth_telemetry::config::{Configuration, Controller, Pipelines};
 
-use super::oversubscription;
+use super::{openstack, oversubscription};
 
 /// What an operator does besides what its configuration says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,7 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
     rights.extend(ChangeController::rights(&()));
     rights.extend(DisruptionLimit::rights());
     rights.extend(InfoPublisher::rights());
+    rights.extend(openstack::rights(configuration));
     if configuration.reservation_controller.enable_oversubscription_check {
         rights.extend(OversubscriptionController::rights(&oversubscription::settings(configuration)));
     }

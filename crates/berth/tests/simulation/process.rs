@@ -10,7 +10,7 @@ use berth_cluster::testing::Pick;
 use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Manager, Queue, Routes, Work};
 use berth_committed_resource::CoresBook;
 use berth_core::{ClusterName, HostName};
-use berth_scheduler::BuiltIn;
+use berth_scheduler::{BuiltIn, NoDomainNames};
 use berth_scheduler_api::Chosen;
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config::Configuration;
@@ -94,6 +94,7 @@ impl Process {
             events,
             clock,
             scheduler: Arc::new(Chosen::BuiltIn(memory.scheduler.clone())),
+            domain_names: Arc::new(NoDomainNames),
             ids: FreshIds::counted(),
             metrics: &metrics,
         };

@@ -13,6 +13,7 @@ mod cores;
 mod crds_gone;
 mod credentials;
 mod disruption_limit;
+mod domain_names;
 mod every_release;
 mod explain;
 mod explain_outputs;

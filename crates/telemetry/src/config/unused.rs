@@ -17,7 +17,6 @@ use Cause::{Foreign, Lacks};
 
 const CAPACITY: Cause = Lacks("capacity controller");
 const DATABASE: Cause = Lacks("reader of the database with servers and flavors");
-const DOMAINS: Cause = Lacks("resolution of domain names: slots of external customers are placed like all others");
 const LIQUID: Cause = Lacks("complete LIQUID API");
 const OPENSTACK: Cause = Lacks("component that talks to OpenStack");
 const POLLING: Cause = Lacks("polling: outcomes are watched");
@@ -25,7 +24,7 @@ const QUOTA: Cause = Lacks("quota controller");
 const SYNCER: Cause = Lacks("syncer");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 39] = [
+pub const UNUSED: [(&str, Cause); 37] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
     ("enabledControllers[quota-controller]", QUOTA),
     ("enabledTasks[commitments-sync-task]", SYNCER),
@@ -33,8 +32,6 @@ pub const UNUSED: [(&str, Cause); 39] = [
     ("schedulerURL", CAPACITY),
     ("keystoneSecretRef", OPENSTACK),
     ("ssoSecretRef", OPENSTACK),
-    ("committedResourceReservationController.keystoneSecretRef", DOMAINS),
-    ("committedResourceReservationController.ssoSecretRef", DOMAINS),
     ("committedResourceController.enablePaygPreAllocation", DATABASE),
     ("committedResourceUsageReconciler", Lacks("usage reconciler")),
     ("committedResourceAPI.watchPollInterval", POLLING),
