@@ -124,7 +124,7 @@ impl Pattern {
 }
 
 /// Removes the fields that only the API server writes.
-fn bare(text: &str) -> Result<Value, Error> {
+pub fn bare(text: &str) -> Result<Value, Error> {
     let mut object: Value = serde_json::from_str(text)?;
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.retain(|key, _| ["name", "labels", "annotations", "finalizers"].contains(&key.as_str()));

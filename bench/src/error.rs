@@ -29,6 +29,8 @@ pub enum Error {
     /// A server under attack, or the scheduler API, gave an unexpected answer.
     #[error("an unexpected answer: {0}")]
     Answer(String),
+    #[error("the LIQUID API: {0}")]
+    Limes(#[from] berth_limes::Error),
     #[error("the metrics of the scheduler API: {0}")]
     Metrics(#[from] berth_telemetry::metrics::MetricsError),
     /// The operator's account cannot connect to the API server.

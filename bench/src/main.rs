@@ -3,6 +3,7 @@
 //! is no test: it asserts no times, only the number of writes.
 
 mod attack;
+mod changes;
 mod cloud;
 mod error;
 mod figures;
@@ -106,6 +107,16 @@ enum Part {
     Many,
     /// Row b by itself.
     One,
+    /// Rows j to m: changes of commitments that Limes requests.
+    Changes,
+    /// Row j by itself.
+    Sale,
+    /// Row k by itself.
+    Rejections,
+    /// Row l by itself.
+    Split,
+    /// Row m by itself.
+    Clients,
 }
 
 #[tokio::main]
@@ -153,7 +164,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Scheduler,
         Self::Planner,
         Self::Floor,
@@ -161,6 +172,7 @@ impl Part {
         Self::Restart,
         Self::Nova,
         Self::Waiting,
+        Self::Changes,
         Self::Placement,
     ];
 
@@ -180,6 +192,11 @@ impl Part {
             Self::Ready => placement::ready(size).await,
             Self::Many => Ok(vec![floor::many::measure(size).await?]),
             Self::One => Ok(vec![floor::one::measure(size).await?]),
+            Self::Changes => changes::measure(size).await,
+            Self::Sale => Ok(vec![changes::sale::measure(size).await?]),
+            Self::Rejections => changes::rejections::measure(size).await,
+            Self::Split => Ok(vec![changes::split::measure(size).await?]),
+            Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
         }
     }
 }

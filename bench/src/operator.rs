@@ -48,8 +48,13 @@ impl Operator {
 
     /// Like `start`, with the scheduler API at the address that is returned.
     pub async fn start_serving(plane: &Plane) -> Result<(Self, SocketAddr), Error> {
+        Self::start_serving_with(plane, &[]).await
+    }
+
+    /// Like `start_serving`, with more arguments.
+    pub async fn start_serving_with(plane: &Plane, more: &[&str]) -> Result<(Self, SocketAddr), Error> {
         let [api, _] = free_addresses().map_err(Error::system("a free port"))?;
-        Ok((Self::start_at(plane, &api.to_string(), &[]).await?, api))
+        Ok((Self::start_at(plane, &api.to_string(), more).await?, api))
     }
 
     /// Like `start`, with more arguments, such as `--leader-elect`.

@@ -19,9 +19,12 @@ impl Times {
         self.0.len()
     }
 
+    pub fn sum(&self) -> Duration {
+        self.0.iter().sum()
+    }
+
     pub fn mean(&self) -> Duration {
-        let all: Duration = self.0.iter().sum();
-        all / u32::try_from(self.0.len().max(1)).unwrap_or(u32::MAX)
+        self.sum() / u32::try_from(self.0.len().max(1)).unwrap_or(u32::MAX)
     }
 
     /// The median, which other load on the machine hardly changes.

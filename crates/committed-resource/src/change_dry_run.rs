@@ -7,6 +7,8 @@ use std::sync::Arc;
 use berth_cluster::ObjectKey;
 use berth_core::CommitmentUuid;
 use berth_core::commitment::Phase;
+use berth_core::planner::NewSlot;
+use berth_core::slot::{self, Slot};
 use berth_crds::conditions::commitment::Message;
 use berth_crds::{CommittedResource, CommittedResourceSpec, facts};
 use berth_scheduler::{CommitmentRequest, DryRunPlacement, Scheduler, SchedulerError, pipeline_for};
@@ -16,7 +18,7 @@ use kube::api::ObjectMeta;
 use crate::change_group::{ChangeGroup, ChangeMember};
 use crate::facts::CommitmentFacts;
 use crate::ledger::{ClaimResult, CoresClaim};
-use crate::plan::{CommitmentPlan, Placing, Verdict, plan, whole_request};
+use crate::plan::{CommitmentPlan, Placing, Verdict, plan, slot_request, whole_request};
 use crate::reconcile::CommittedResourceController;
 
 /// The name that a dry run gives its change.
@@ -99,13 +101,13 @@ impl<S: Scheduler> CommittedResourceController<S> {
         request_id: &str,
     ) -> Result<Vec<(CommitmentUuid, String)>, (CommitmentUuid, SchedulerError)> {
         let placed = planned.iter().filter(|one| one.plan.verdict == Verdict::Reserve);
-        let placed: Vec<_> = placed.filter(|one| !one.plan.slots.create.is_empty()).collect();
+        let placed: Vec<_> = placed.filter(|one| one.needs_hosts()).collect();
         let Some(first) = placed.first() else { return Ok(Vec::new()) };
         let mut requests: Vec<CommitmentRequest> = Vec::new();
         for one in &placed {
             let placing = self.placing(&one.facts, request_id).await;
             let placing = placing.map_err(|error| (one.proposed.uuid.clone(), error))?;
-            requests.push(whole_request(&one.facts, &one.plan, &placing));
+            requests.push(one.request(&placing));
         }
         let found = self.context().scheduler.dry_run(&requests).await;
         let found = found.map_err(|error| (first.proposed.uuid.clone(), error))?;
@@ -182,11 +184,44 @@ impl PlannedCommitment<'_> {
         }
     }
 
+    fn needs_hosts(&self) -> bool {
+        !self.plan.slots.create.is_empty() || self.waiting().next().is_some()
+    }
+
+    fn request(&self, placing: &Placing) -> CommitmentRequest {
+        let mut request = whole_request(&self.facts, &self.plan, placing);
+        request.slots.extend(self.waiting().map(|slot| slot_request(&self.facts, &self.plan, &slot, placing)));
+        request
+    }
+
+    /// The slots without a host that the commitment has already: without hosts for them it would be rejected as well.
+    fn waiting(&self) -> impl Iterator<Item = NewSlot> {
+        let slots = self.staying().filter(|slot| self.may_be_refused && slot.target_host.is_none());
+        slots.filter_map(|slot| self.as_new(slot))
+    }
+
+    /// `None` for a slot of an unknown flavor.
+    fn as_new(&self, slot: &Slot) -> Option<NewSlot> {
+        let groups = self.facts.groups.as_ref().ok()?;
+        let written = self.plan.slots.update.iter().find(|update| update.name == slot.name);
+        Some(NewSlot {
+            name: slot.name.clone(),
+            number: slot::number(&slot.name, &format!("{}-", self.proposed.key.name)).unwrap_or_default(),
+            flavor: groups.get(&slot.group)?.flavor(&slot.flavor)?.clone(),
+            size: written.map_or(slot.size, |update| update.size),
+            prefer: None,
+        })
+    }
+
+    /// The slots of the commitment that the plan leaves to it.
+    fn staying(&self) -> impl Iterator<Item = &Slot> {
+        let gone = self.plan.slots.gone();
+        self.facts.slots().iter().filter(move |slot| !slot.terminating && !gone.contains(&slot.name))
+    }
+
     fn rejection(&self, found: &DryRunPlacement) -> Option<(CommitmentUuid, String)> {
         found.shortage.as_ref().filter(|_| self.may_be_refused)?;
-        let gone = self.plan.slots.gone();
-        let own = self.facts.slots().iter().filter(|slot| !slot.terminating && !gone.contains(&slot.name));
-        let placed = own.filter(|slot| slot.target_host.is_some()).count();
+        let placed = self.staying().filter(|slot| slot.target_host.is_some()).count();
         let placed = placed + self.plan.slots.take_over.len() + found.hosts.iter().flatten().count();
         let text = Message::InsufficientCapacity { placed, wanted: self.plan.slots.total() }.to_string();
         Some((self.proposed.uuid.clone(), text))

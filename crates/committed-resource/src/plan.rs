@@ -211,7 +211,7 @@ pub(crate) fn whole_request(facts: &CommitmentFacts, plan: &CommitmentPlan, plac
     }
 }
 
-fn slot_request(
+pub(crate) fn slot_request(
     facts: &CommitmentFacts,
     plan: &CommitmentPlan,
     new: &planner::NewSlot,

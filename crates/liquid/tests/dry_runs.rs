@@ -78,6 +78,18 @@ async fn cores_of_several_commitments_are_counted_together() {
     assert_eq!(process.dry_run(&[(NEW, Some(cores(NEW, 3)))]).await, without);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_commitment_that_waits_for_a_host_is_not_confirmed() {
+    let (server, process) = full(4).await;
+    let_another_wait(&server, &process, 960).await;
+    let confirmed = CommittedResourceSpec { allow_rejection: true, ..spec_of(&server, WAITING) };
+    let short = rejected(WAITING, "insufficient capacity: 0/2 reservation slots could be placed");
+    assert_eq!(process.dry_run(&[(WAITING, Some(confirmed.clone()))]).await, short);
+    let _caller = process.begin(&[(WAITING, Some(confirmed))], true);
+    process.settle_for_good().await;
+    assert_eq!(change(&server).phase(), ChangePhase::RolledBack);
+}
+
 /// A random change: the former commitment is kept, shrunk, superseded or deleted, and others come in either group.
 fn random_change(random: &mut fastrand::Rng, slots: u64) -> Vec<(&'static str, Option<CommittedResourceSpec>)> {
     let old = match random.u64(0..4) {

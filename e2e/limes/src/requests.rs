@@ -57,6 +57,7 @@ pub struct Commitment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
+    Pending,
     Confirmed,
     Superseded,
 }

@@ -127,6 +127,7 @@ fn item_line(item: &Item) -> String {
 fn word(status: Option<Status>) -> &'static str {
     match status {
         None => "none",
+        Some(Status::Pending) => "pending",
         Some(Status::Confirmed) => "confirmed",
         Some(Status::Superseded) => "superseded",
     }
