@@ -161,7 +161,7 @@ const MANY_CLIENTS: usize = 50;
 const HOSTS: u64 = 5;
 const SLOTS_OF_HOST: u64 = 4;
 
-/// People and hosts, which nobody can foresee.
+/// What people do and what happens to hosts.
 struct Disturbance {
     random: fastrand::Rng,
     next: Instant,
