@@ -9,7 +9,7 @@ use crate::run::Run;
 /// Orders of reconciliations without a fault.
 const SEEDS: u64 = 200;
 /// With faults as well.
-const FAULTY_SEEDS: u64 = 30;
+const FAULTY_SEEDS: u64 = 50;
 /// Of a thousand writes, this many have each of the faults.
 const PER_MILLE: u32 = 30;
 const FAULTS: [Fault; 6] = [
