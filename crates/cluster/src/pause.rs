@@ -80,17 +80,18 @@ impl Pauses {
 
     /// Whether a commitment is left as it is.
     pub fn commitment(&self, object: &CommittedResource) -> Option<PauseCause> {
-        self.of_uuid(&object.spec.commitment_uuid)
+        self.uuid(&object.spec.commitment_uuid)
     }
 
     /// Whether a slot is left as it is: by its own zone or group, or because anything of its commitment is paused.
     pub fn slot(&self, object: &Reservation) -> Option<PauseCause> {
         let data = object.spec.committed_resource_reservation.as_ref();
         let uuid = data.and_then(|data| data.commitment_uuid.as_deref());
-        self.slot_itself(object).or_else(|| self.of_uuid(uuid?))
+        self.slot_itself(object).or_else(|| self.uuid(uuid?))
     }
 
-    fn of_uuid(&self, uuid: &str) -> Option<PauseCause> {
+    /// Whether anything of the commitment with this UUID is paused.
+    pub fn uuid(&self, uuid: &str) -> Option<PauseCause> {
         let commitments = self.commitments.select(&COMMITMENT_BY_UUID, uuid);
         let annotated = commitments
             .iter()

@@ -8,7 +8,7 @@ use berth_core::flavor::FlavorGroups;
 use berth_core::planner::{FormerSlot, Target};
 use berth_core::slot::Slot;
 use berth_core::slot_exchange::{GroupMember, SlotExchange, exchange_slots};
-use berth_core::{ClusterName, CommitmentUuid, SlotKey};
+use berth_core::{Bytes, ClusterName, CommitmentUuid, SlotKey};
 use berth_crds::commitment_change::{ChangeItem, ChangePhase};
 use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, Reservation, facts};
 use berth_scheduler::Scheduler;
@@ -39,6 +39,8 @@ pub struct OpenChangeFacts {
     pub name: String,
     /// It is being applied, and will be accepted or undone soon.
     pub is_being_applied: bool,
+    /// It is decided, and nobody needs any more what the others release.
+    pub is_handed_over: bool,
     /// Slots that others release and that this commitment gets as they are.
     pub offered: Vec<Slot>,
     /// Slots whose capacity others release, and that no commitment takes over.
@@ -71,6 +73,31 @@ impl ChangeGroup {
         Some(Self { name, is_being_applied: phase == ChangePhase::Applying, members })
     }
 
+    /// The commitments that give and take; a paused one keeps what it has.
+    pub(crate) fn without(&self, is_paused: impl Fn(&CommitmentUuid) -> bool) -> Self {
+        let members = self.members.iter().filter(|member| !is_paused(&member.uuid)).cloned().collect();
+        Self { members, ..self.clone() }
+    }
+
+    /// Whether nobody needs any more what this commitment releases: all have what they shall have, of their own kind. While
+    /// the change is undone its spec must be the former one again, because otherwise it would release everything.
+    pub(crate) fn is_handed_over(&self, present: &Spec, slots: impl Fn(&CommitmentUuid) -> Vec<Slot>) -> bool {
+        let own = self.members.iter().find(|member| member.uuid == present.uuid);
+        let is_restored =
+            own.is_none_or(|own| own.former.is_none() || own.wanted.as_ref().is_none_or(|spec| spec == present));
+        let has_enough = |member: &ChangeMember| {
+            let Some(spec) = member.wanted.as_ref().filter(|spec| holds_memory(spec)) else { return true };
+            let is_alike = |slot: &&Slot| {
+                (&slot.project, &slot.group, &slot.zone) == (&spec.project, &spec.group, &spec.zone)
+                    && !slot.terminating
+            };
+            let own: Bytes = slots(&member.uuid).iter().filter(is_alike).map(|slot| slot.size.memory).sum();
+            let former = member.former.as_ref().map(|former| former.iter().map(|slot| slot.size.memory).sum());
+            own >= former.unwrap_or(spec.memory()).min(spec.memory())
+        };
+        !self.is_being_applied && is_restored && self.members.iter().all(has_enough)
+    }
+
     /// What becomes of the slots of this cluster, which `slots` lists by commitment.
     pub(crate) fn exchange(
         &self,
@@ -98,6 +125,7 @@ impl ChangeGroup {
         OpenChangeFacts {
             name: self.name.clone(),
             is_being_applied: self.is_being_applied,
+            is_handed_over: false,
             offered: offered.remove(uuid).unwrap_or_default(),
             left: left.into_iter().map(|name| SlotKey::new(cluster.clone(), name)).collect(),
             former: own.and_then(|member| member.former.clone()).unwrap_or_default(),
@@ -129,7 +157,7 @@ pub fn hold_released_capacity<S: Scheduler>(
     reservations: &Store<Reservation>,
     scheduler: &S,
 ) {
-    for entry in changes.all().iter().filter(|entry| is_undecided(&entry.object)) {
+    for entry in changes.all().iter().filter(|entry| has_begun(&entry.object)) {
         let all = (0..entry.object.spec.items.len()).flat_map(|place| former_slots(&entry.object, place));
         let is_gone = |slot: &FormerSlot| reservations.holders(&slot.name.as_str().into()).is_empty();
         let gone: Vec<_> = all.filter(is_gone).filter_map(|slot| Some((slot.host?, slot.size))).collect();
@@ -137,10 +165,9 @@ pub fn hold_released_capacity<S: Scheduler>(
     }
 }
 
-/// What such a change has released is needed again when it is undone.
-fn is_undecided(change: &CommitmentChange) -> bool {
-    let has_begun = matches!(change.phase(), ChangePhase::Applying | ChangePhase::RollingBack | ChangePhase::Failed);
-    has_begun && facts::is_open(change)
+/// What such a change has released is needed again when it is undone, and until its end by its own commitments.
+fn has_begun(change: &CommitmentChange) -> bool {
+    change.phase() != ChangePhase::Pending && facts::is_open(change)
 }
 
 pub(crate) fn former_slots(change: &CommitmentChange, place: usize) -> Vec<FormerSlot> {

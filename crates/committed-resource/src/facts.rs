@@ -122,6 +122,11 @@ pub struct Ready {
 }
 
 impl CommitmentFacts {
+    /// The open change until whose end nothing is released.
+    pub(crate) fn binding_change(&self) -> Option<&OpenChangeFacts> {
+        self.change.as_ref().filter(|change| !change.is_handed_over)
+    }
+
     /// The slots where those of the wanted spec belong.
     pub fn slots(&self) -> &[Slot] {
         let holding = self.site.as_ref().ok().and_then(|site| self.holdings.get(&site.cluster));

@@ -115,7 +115,7 @@ fn nothing(facts: &CommitmentFacts, verdict: Verdict) -> CommitmentPlan {
     let unreadable = facts.holdings.values().find(|holding| holding.read.is_err() && !holding.slots.is_empty());
     let why = unreadable.and_then(|holding| holding.read.as_ref().err());
     let verdict = why.map_or(verdict, |why| Verdict::Unreadable(why.clone().into()));
-    if facts.change.is_some() {
+    if facts.binding_change().is_some() {
         return CommitmentPlan::idle(verdict);
     }
     CommitmentPlan { leave: leave_own(facts), ..CommitmentPlan::idle(verdict) }

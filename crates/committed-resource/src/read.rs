@@ -141,7 +141,12 @@ impl<S: Scheduler> Reader<'_, S> {
             let here = entries.iter().filter(|entry| entry.key.cluster == *cluster && is_slot(&entry.object));
             here.map(|entry| facts::slot(&entry.object)).collect()
         };
-        Some(group.facts(&spec.uuid, cluster, group.exchange(slots, groups)))
+        if group.is_handed_over(spec, slots) {
+            let name = group.name.clone();
+            return Some(OpenChangeFacts { name, is_handed_over: true, ..OpenChangeFacts::default() });
+        }
+        let active = group.without(|uuid| self.pauses.uuid(uuid.as_str()).is_some());
+        Some(group.facts(&spec.uuid, cluster, active.exchange(slots, groups)))
     }
 
     fn slot(&self, entry: &Entry<Reservation>, neighbour: Option<&Slot>) -> Slot {

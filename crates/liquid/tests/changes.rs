@@ -4,7 +4,6 @@
 mod support;
 
 use berth_crds::commitment_change::ChangePhase;
-use berth_testkit::{Server, seeds};
 
 use support::*;
 
@@ -61,45 +60,6 @@ async fn a_split_keeps_the_slots_of_its_vms() {
     assert_eq!((reason(&server, NEW).as_str(), reason(&server, REST).as_str()), ("Accepted", "Accepted"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_conversion_on_a_full_host_takes_over_the_capacity() {
-    let (server, process) = full(4).await;
-    watch_over_booking(&server, 4);
-    let items = [(NEW, Some(in_other_group(spec(NEW, 4)))), (OLD, Some(superseded(OLD)))];
-    let _caller = process.begin(&items, true);
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::Accepted);
-    assert_eq!((placed(&server, NEW).len(), slots_of(&server, OLD).len()), (4, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_conversion_goes_before_a_commitment_that_waits() {
-    let (server, process) = full(4).await;
-    let_another_wait(&server, &process, 480).await;
-    watch_over_booking(&server, 4);
-    let items = [(NEW, Some(in_other_group(spec(NEW, 3)))), (OLD, Some(superseded(OLD)))];
-    let _caller = process.begin(&items, true);
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::Accepted);
-    assert_eq!(placed(&server, NEW).len(), 3);
-    assert_eq!(placed(&server, WAITING).len(), 1, "it gets what is left when the change has ended");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rejected_conversion_gives_everything_back_while_another_commitment_waits() {
-    let (server, process) = full(4).await;
-    let_another_wait(&server, &process, 480).await;
-    let before = picture(&server, OLD);
-    watch_over_booking(&server, 4);
-    let items = [(NEW, Some(in_other_group(spec(NEW, 5)))), (OLD, Some(superseded(OLD)))];
-    let _caller = process.begin(&items, true);
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::RolledBack);
-    assert_eq!(picture(&server, OLD), before);
-    assert!(!exists(&server, NEW));
-    assert_eq!(placed(&server, WAITING).len(), 0);
-}
-
 /// Half of the slot is needed for the new commitment; the other half waits for the end of the change.
 #[tokio::test(start_paused = true)]
 async fn what_is_left_of_a_slot_is_there_when_the_change_is_undone() {
@@ -128,65 +88,6 @@ async fn a_change_that_is_undone_after_its_slots_were_handed_over_gives_them_bac
     assert_eq!(picture(&server, OLD), before);
     assert!(!exists(&server, NEW) && !exists(&server, REST));
     assert_eq!(placed(&server, WAITING).len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_merge_takes_the_slots_of_all_parts() {
-    let clock = clock();
-    let server = server(&clock, 4);
-    for (uuid, slots) in [(OLD, 3), (REST, 1)] {
-        server.create(&seeds::rejectable(uuid, slots)).unwrap();
-    }
-    let process = Process::start(&server, &clock);
-    process.settle_for_good().await;
-    let items = [(NEW, Some(spec(NEW, 4))), (OLD, Some(superseded(OLD))), (REST, Some(superseded(REST)))];
-    let _caller = process.begin(&items, false);
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::Accepted);
-    assert_eq!(placed(&server, NEW).len(), 4);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_transfer_changes_the_project_of_the_one_commitment() {
-    let (server, process) = full(4).await;
-    watch_over_booking(&server, 4);
-    let transferred = berth_crds::CommittedResourceSpec { project_id: "another".to_owned(), ..spec_of(&server, OLD) };
-    let _caller = process.begin(&[(OLD, Some(transferred))], true);
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::Accepted);
-    let slots = slots_of(&server, OLD);
-    let projects =
-        slots.iter().filter_map(|slot| slot.spec.committed_resource_reservation.as_ref()?.project_id.clone());
-    assert_eq!(projects.collect::<Vec<_>>(), ["another"; 4]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deletion_comes_after_the_acceptance() {
-    let (server, process) = full(2).await;
-    let _caller = process.begin(&[(OLD, None), (NEW, Some(spec(NEW, 2)))], true);
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::Accepted);
-    assert!(!exists(&server, OLD));
-    assert_eq!(placed(&server, NEW).len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deleted_commitment_whose_capacity_is_not_needed_is_gone() {
-    let (server, process) = full(2).await;
-    let _caller = process.begin(&[(OLD, None)], false);
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::Accepted);
-    assert!(!exists(&server, OLD) && slots_of(&server, OLD).is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_whose_caller_has_gone_is_undone() {
-    let (server, process) = full(2).await;
-    let before = picture(&server, OLD);
-    drop(process.begin(&[(OLD, Some(superseded(OLD))), (NEW, Some(spec(NEW, 2)))], false));
-    process.settle_for_good().await;
-    assert_finished(&server, ChangePhase::RolledBack);
-    assert_eq!(picture(&server, OLD), before);
 }
 
 /// Whatever the process has written when it ends, and in whatever order the next one reconciles, all or nothing is left.
@@ -229,55 +130,4 @@ async fn end_after(writes: usize, seed: u64) -> ChangePhase {
         assert_eq!(placed(&server, WAITING).len(), 0, "{writes} writes, seed {seed}");
     }
     phase
-}
-
-/// A group with so many cores, all of them committed, and another commitment that waits for one.
-async fn all_cores(cores: u64, seed: u64) -> (Server, Process) {
-    let clock = clock();
-    let server = server(&clock, 4);
-    server.create(&seeds::capacity(berth_crds::testing::ZONE, cores)).unwrap();
-    server.create(&seeds::cores(OLD, cores)).unwrap();
-    let process = Process::start_in_order(&server, &clock, seed);
-    process.settle_for_good().await;
-    server.create(&seeds::cores(WAITING, 1)).unwrap();
-    process.settle().await;
-    assert_eq!((reason(&server, OLD).as_str(), reason(&server, WAITING).as_str()), ("Accepted", "Reserving"));
-    (server, process)
-}
-
-fn cores(uuid: &str, count: u64) -> berth_crds::CommittedResourceSpec {
-    berth_crds::CommittedResourceSpec { allow_rejection: true, ..seeds::cores(uuid, count).spec }
-}
-
-fn superseded_cores(uuid: &str) -> berth_crds::CommittedResourceSpec {
-    let state = berth_crds::CommitmentState::Superseded;
-    berth_crds::CommittedResourceSpec { state, amount: "0".into(), ..cores(uuid, 0) }
-}
-
-#[tokio::test(start_paused = true)]
-async fn cores_that_a_change_releases_go_to_its_own_commitments() {
-    for seed in 0..20 {
-        let (server, process) = all_cores(8, seed).await;
-        let items = [(NEW, Some(cores(NEW, 8))), (OLD, Some(superseded_cores(OLD)))];
-        let _caller = process.begin(&items, true);
-        process.settle_for_good().await;
-        assert_finished(&server, ChangePhase::Accepted);
-        assert_eq!((reason(&server, NEW).as_str(), reason(&server, WAITING).as_str()), ("Accepted", "Reserving"));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn cores_that_a_rejected_change_has_released_are_held_for_its_undoing() {
-    for seed in 0..20 {
-        let (server, process) = all_cores(8, seed).await;
-        let before = picture(&server, OLD);
-        let items = [(NEW, Some(cores(NEW, 9))), (OLD, Some(superseded_cores(OLD)))];
-        let _caller = process.begin(&items, true);
-        process.settle_for_good().await;
-        assert_finished(&server, ChangePhase::RolledBack);
-        let message = change(&server).status.unwrap().message.unwrap();
-        assert!(message.contains("insufficient CPU cores: 8 available, 9 requested"), "{message}");
-        assert_eq!(picture(&server, OLD), before);
-        assert_eq!((reason(&server, OLD).as_str(), reason(&server, WAITING).as_str()), ("Accepted", "Reserving"));
-    }
 }

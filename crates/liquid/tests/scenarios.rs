@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use berth_committed_resource::ChangeVerdict;
 use berth_crds::commitment_change::ChangePhase;
-use berth_crds::{
-    CommitmentChange, CommittedResource, CommittedResourceSpec, Hypervisor, Time, facts, labels, names, testing,
-};
+use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, Time, facts, labels, names, testing};
 use berth_testkit::{Server, Verb, path_of, seeds};
 use serde_json::{Value, json};
 
@@ -76,21 +74,6 @@ async fn growth_that_does_not_fit_leaves_the_commitment_as_it_was() {
     assert_eq!(picture(&server, OLD), before);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_commitment_that_has_lost_its_host_is_prolonged() {
-    let (server, process) = full(2).await;
-    process.checker.act_as_user(|| server.delete::<Hypervisor>("node1").unwrap());
-    process.settle().await;
-    process.wait(MINUTE * 20).await;
-    process.wait(MINUTE).await;
-    assert_eq!(placed(&server, OLD).len(), 0, "the host is gone for good");
-    let later = ending(&process, spec(OLD, 2), MINUTE * 600);
-    let _caller = process.begin(&[(OLD, Some(later.clone()))], true);
-    process.settle().await;
-    assert_finished(&server, ChangePhase::Accepted);
-    assert_eq!(spec_of(&server, OLD).end_time, later.end_time);
-}
-
 /// A commitment that has ended, and whose capacity is free.
 async fn expired() -> (Server, Process) {
     let (server, process) = full(2).await;
@@ -129,32 +112,6 @@ async fn a_commitment_that_has_ended_is_not_prolonged_when_others_have_its_capac
     assert_eq!((reason(&server, OLD).as_str(), placed(&server, REST).len()), ("expired", 1));
 }
 
-/// Another project consumes a part of a commitment: what is left stays with its project.
-fn consumed(slots: u64) -> [(&'static str, Option<CommittedResourceSpec>); 3] {
-    let new = CommittedResourceSpec { project_id: "another".to_owned(), ..spec(NEW, slots) };
-    [(OLD, Some(superseded(OLD))), (REST, Some(spec(REST, 1))), (NEW, Some(new))]
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_left_of_a_consumed_commitment_stays_with_its_project() {
-    let (server, process) = full(4).await;
-    let_another_wait(&server, &process, 480).await;
-    watch_over_booking(&server, 4);
-    assert_eq!(complete(&process, &consumed(3)).await, ChangePhase::Accepted);
-    assert_eq!((placed(&server, REST).len(), placed(&server, NEW).len()), (1, 3));
-    assert_eq!(slots_of(&server, OLD).len() + placed(&server, WAITING).len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_commitment_that_cannot_be_consumed_stays_whole() {
-    let (server, process) = full(4).await;
-    let_another_wait(&server, &process, 480).await;
-    let before = picture(&server, OLD);
-    assert_eq!(complete(&process, &consumed(4)).await, ChangePhase::RolledBack);
-    assert_eq!(picture(&server, OLD), before);
-    assert!(!exists(&server, NEW) && !exists(&server, REST));
-}
-
 /// The commitment is paused as soon as the change has written it.
 async fn pause_in_a_change(slots: u64) -> (Server, Process) {
     let (server, process) = full(4).await;
@@ -187,30 +144,8 @@ async fn a_change_of_a_commitment_that_is_paused_meanwhile_ends_with_the_pause()
     }
 }
 
-fn delete_change(process: &Process) {
-    let (server, name) = (&process.world.server, names::commitment_change("a"));
-    process.checker.act_as_user(|| server.delete::<CommitmentChange>(&name).unwrap());
-}
-
 fn has_change(server: &Server) -> bool {
     server.get::<CommitmentChange>(&names::commitment_change("a")).is_ok()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_that_a_person_deletes_before_it_is_accepted_is_undone() {
-    for written in [false, true] {
-        let (server, process) = full(4).await;
-        let_another_wait(&server, &process, 480).await;
-        let before = picture(&server, OLD);
-        let _caller = process.begin(&conversion(4), true);
-        if written {
-            assert!(process.settle_until(|| exists(&server, NEW)).await);
-        }
-        delete_change(&process);
-        process.settle_for_good().await;
-        assert_eq!(picture(&server, OLD), before);
-        assert!(!exists(&server, NEW) && !has_change(&server));
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -71,7 +71,7 @@ fn with_slots(
     slots: SlotPlan,
     proof: &CompletenessProof<Reservation>,
 ) -> CommitmentPlan {
-    let settled = verdict == Verdict::Reserve && slots.is_empty() && facts.change.is_none();
+    let settled = verdict == Verdict::Reserve && slots.is_empty() && facts.binding_change().is_none();
     let leave = if settled { leave_former(facts, proof) } else { Vec::new() };
     let finalizer = Finalizer::Leave;
     CommitmentPlan { verdict, target: Some(target), slots, proof: Some(proof.clone()), leave, finalizer }
@@ -127,7 +127,7 @@ fn slots(
         free_capacity: &facts.free_capacity,
         taken: &|name| taken(name),
         max_new_slots,
-        change: facts.change.as_ref().map(|change| OpenChange { offered: &change.offered, former: &change.former }),
+        change: facts.binding_change().map(|change| OpenChange { offered: &change.offered, former: &change.former }),
     };
     match (planner::plan(&target, &world), unreadable, &place.site.hosts_unknown) {
         (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(PlanFailure::Blocked(why.clone().into())),

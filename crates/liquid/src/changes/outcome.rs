@@ -39,6 +39,12 @@ pub(super) fn is_observed(object: &CommittedResource) -> bool {
     conditions::ready(conditions).is_some_and(|ready| ready.observed_generation == object.metadata.generation)
 }
 
+/// Whether the controller of commitments has not come to an end with it, whatever keeps it.
+pub(super) fn is_reserving(object: &CommittedResource) -> bool {
+    let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    conditions::ready(conditions).is_some_and(|ready| Reason::parse(&ready.reason) == Some(Reason::Reserving))
+}
+
 #[cfg(test)]
 mod tests {
     use berth_crds::conditions::{Status, ready_condition};

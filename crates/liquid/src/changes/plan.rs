@@ -40,14 +40,16 @@ pub struct ItemFacts {
     pub is_deleted_at_end: bool,
     pub state: ItemState,
     pub outcome: ItemOutcome,
-    /// The controller of commitments has decided about the present spec, or will not.
+    /// The controller of commitments has decided about the present spec, or released what was deleted, or will not.
     pub is_settled: bool,
     /// It exists and is not being deleted.
     pub exists: bool,
     /// While the change is undone: whether its spec or its existence is still that of the change, and whether it has its
-    /// slots back.
+    /// slots back, or none if it is new.
     pub is_to_restore: bool,
     pub is_whole: bool,
+    /// It is as before the change, but has more slots than it needs.
+    pub has_surplus: bool,
     /// It is left exactly as it is until its pause ends.
     pub is_paused: bool,
     /// It exists only because of the change.
@@ -83,7 +85,7 @@ pub enum NextStep {
     Accept {
         is_finished: bool,
     },
-    /// Waits until the commitments that grow have taken over what the others release.
+    /// Waits until the commitments that grow have taken over what the others release, and what was deleted is released.
     AwaitHandover,
     Delete(Vec<usize>),
     RollBack(RollBackReason),
@@ -182,7 +184,7 @@ impl ChangeFacts {
     }
 
     fn is_complete(&self) -> bool {
-        self.items.iter().all(|item| if item.is_deleted_at_end { !item.exists } else { item.is_settled })
+        self.items.iter().all(|item| item.is_settled && !(item.is_deleted_at_end && item.exists))
     }
 
     fn complete(&self) -> NextStep {
@@ -191,6 +193,7 @@ impl ChangeFacts {
         }
         match self.places(|item| item.is_deleted_at_end && item.exists) {
             deletions if !deletions.is_empty() => NextStep::Delete(deletions),
+            _ if !self.is_complete() => NextStep::AwaitHandover,
             _ => NextStep::Finish(ChangePhase::Accepted),
         }
     }
@@ -203,13 +206,17 @@ impl ChangeFacts {
             to_restore.reverse();
             return NextStep::Restore(to_restore);
         }
-        let mut lacking = self.items.iter().filter(|item| !item.is_new && !item.is_whole).peekable();
-        if lacking.peek().is_some() {
-            let paused = lacking.find(|item| item.is_paused).filter(|_| self.phase != ChangePhase::Failed);
+        let lacks = |item: &&ItemFacts| !item.is_new && !item.is_whole;
+        if self.items.iter().any(|item| lacks(&item)) {
+            // A paused one may also keep what another one lacks.
+            let keeps = |item: &&ItemFacts| item.is_paused && item.exists && (item.is_new || lacks(item));
+            let paused = self.items.iter().find(keeps).filter(|_| self.phase != ChangePhase::Failed);
             return paused.map_or(NextStep::AwaitRestored, |item| NextStep::Fail(item.uuid.clone()));
         }
         match self.places(|item| item.is_new && item.exists) {
             new if !new.is_empty() => NextStep::Remove(new),
+            // The next change of the zone may need what they release.
+            _ if self.items.iter().any(ItemFacts::is_releasing) => NextStep::AwaitRestored,
             _ => NextStep::Finish(ChangePhase::RolledBack),
         }
     }
@@ -220,6 +227,11 @@ impl ChangeFacts {
 }
 
 impl ItemFacts {
+    /// Whether a roll-back has left slots to it that it does not need.
+    fn is_releasing(&self) -> bool {
+        !self.is_paused && (self.has_surplus || self.is_new && !self.is_whole)
+    }
+
     fn rejection(&self) -> Option<(String, String)> {
         match &self.outcome {
             ItemOutcome::Rejected(why) => Some((self.uuid.clone(), why.clone())),

@@ -6,8 +6,9 @@ use std::time::Duration;
 use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
 use berth_cluster::{Kind, ObjectKey, Pauses, RouteError, Routes, Store};
 use berth_core::Bytes;
-use berth_core::commitment::{Phase, Spec};
+use berth_core::commitment::{Phase, ResourceType, Spec};
 use berth_core::liquid::changes::{Effect, SpecChange, WriteOrder, order_writes};
+use berth_core::slot::Slot;
 use berth_crds::commitment_change::ChangeItem;
 use berth_crds::{
     CommitmentChange, CommitmentState, CommittedResource, CommittedResourceSpec, Reservation, facts, labels, names,
@@ -15,7 +16,7 @@ use berth_crds::{
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
-use super::outcome::{is_observed, outcome};
+use super::outcome::{is_observed, is_reserving, outcome};
 use super::under_way::Progress;
 use super::{ChangeFacts, ItemFacts, ItemOutcome, ItemState};
 
@@ -47,14 +48,19 @@ impl Reader<'_> {
         let left = change.spec.deadline.0.duration_since(self.now);
         let items = change.spec.items.iter().zip(commitments).enumerate();
         let slots_given_up = self.is_given_up(change, self.reservations);
-        let items = items.map(|(place, (item, one))| {
-            let item = self.item(change, place, item, one, progress);
+        let hands_over =
+            change.spec.slots_gzip.is_some() || change.spec.items.iter().any(|item| !item.slots.is_empty());
+        let item = |(place, (item, one)): (usize, (&ChangeItem, &ChangedCommitment))| {
+            let facts = self.item(change, place, item, one, progress);
+            let is_on_its_way = |object| self.lacks_slots(object) || self.has_surplus(object);
+            let waits = hands_over && !facts.is_paused && one.object.as_deref().is_some_and(is_on_its_way);
             ItemFacts {
-                is_settled: item.is_settled || slots_given_up,
-                is_whole: item.is_whole || slots_given_up,
-                ..item
+                is_settled: facts.is_settled && !waits || slots_given_up,
+                is_whole: facts.is_whole || slots_given_up,
+                has_surplus: facts.has_surplus && !slots_given_up,
+                ..facts
             }
-        });
+        };
         ChangeFacts {
             phase: change.phase(),
             is_finished: !facts::is_open(change),
@@ -65,7 +71,7 @@ impl Reader<'_> {
             requires_confirmation: change.spec.requires_confirmation,
             is_unread: self.is_unread(change, self.commitments)
                 || !slots_given_up && self.is_unread(change, self.reservations),
-            items: items.collect(),
+            items: items.map(item).collect(),
         }
     }
 
@@ -121,7 +127,11 @@ impl Reader<'_> {
             is_deleted_at_end: item.after.is_none(),
             state: state(item, one, progress),
             outcome: item_outcome(item, one, change.creation_timestamp().map(|time| time.0), self.now),
-            is_settled: object.is_none_or(|object| is_observed(object) || self.pauses.commitment(object).is_some()),
+            is_settled: object.is_none_or(|object| {
+                let has_ended = item.after.is_none() && self.held(&item.commitment_uuid) == Bytes::ZERO;
+                let is_decided = item.after.is_some() && is_observed(object);
+                has_ended || is_decided || self.pauses.commitment(object).is_some()
+            }),
             exists: object.is_some_and(|object| {
                 object.metadata.deletion_timestamp.is_none() && (!is_new || is_of_change(object))
             }),
@@ -133,22 +143,60 @@ impl Reader<'_> {
             }),
             is_paused: object.is_some_and(|object| self.pauses.commitment(object).is_some()),
             is_whole: object.is_none_or(|object| self.is_whole(change, place, object)),
+            has_surplus: object.is_some_and(|object| {
+                item.before.as_ref().is_some_and(|before| before.spec == object.spec) && self.has_surplus(object)
+            }),
             is_new,
         }
     }
 
     /// Whether a commitment that is restored has everything back: its acceptance, and as much in slots as before. One that
-    /// another writer has changed since is left to it.
+    /// exists only because of the change has none. One that another writer has changed since is left to it.
     fn is_whole(&self, change: &CommitmentChange, place: usize, object: &CommittedResource) -> bool {
-        let Some(before) = change.spec.items.get(place).and_then(|item| item.before.as_ref()) else { return true };
+        let Some(before) = change.spec.items.get(place).and_then(|item| item.before.as_ref()) else {
+            return self.held(&object.spec.commitment_uuid) == Bytes::ZERO
+                || creator(object) != Some(&change.spec.request_id);
+        };
         if object.spec != before.spec || object.metadata.deletion_timestamp.is_some() {
             return true;
         }
         let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
         let is_accepted = accepted == before.accepted_spec.as_ref() || accepted == Some(&object.spec);
         let former = change.slots_before(place);
-        let wanted: Bytes = former.iter().map(|slot| facts::size(&slot.resources).memory).sum();
+        let all: Bytes = former.iter().map(|slot| facts::size(&slot.resources).memory).sum();
+        // What it had too much was about to be released.
+        let wanted = all.min(facts::spec(object).memory());
         is_observed(object) && is_accepted && self.held(&object.spec.commitment_uuid) >= wanted
+    }
+
+    /// Whether it is still on its way to its slots, for example because a write has failed: until it has them, the others
+    /// must not give theirs up.
+    fn lacks_slots(&self, object: &CommittedResource) -> bool {
+        let spec = facts::spec(object);
+        is_reserving(object)
+            && spec.resource == ResourceType::Memory
+            && spec.phase(self.now) == Phase::Wanted
+            && self.held_alike(&spec) < spec.memory()
+    }
+
+    /// Whether it still has slots that it does not need any more. The next change of the zone may need them.
+    fn has_surplus(&self, object: &CommittedResource) -> bool {
+        let spec = facts::spec(object);
+        let wanted = if spec.resource == ResourceType::Memory && spec.phase(self.now) == Phase::Wanted {
+            spec.memory()
+        } else {
+            Bytes::ZERO
+        };
+        self.held(&object.spec.commitment_uuid) > wanted
+    }
+
+    /// Without slots that must be replaced, for example because they belong to a former project.
+    fn held_alike(&self, spec: &Spec) -> Bytes {
+        let slots = self.reservations.select(&RESERVATION_BY_COMMITMENT, spec.uuid.as_str());
+        let slots = slots.iter().map(|entry| facts::slot(&entry.object));
+        let is_alike =
+            |slot: &Slot| (&slot.project, &slot.group, &slot.zone) == (&spec.project, &spec.group, &spec.zone);
+        slots.filter(is_alike).map(|slot| slot.size.memory).sum()
     }
 
     fn held(&self, uuid: &str) -> Bytes {

@@ -2,6 +2,9 @@
 //! after the other.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod history;
+pub mod liquid;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +46,7 @@ pub const WAITING: &str = "uuid-waiting";
 pub const WATCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 const PAUSE: Duration = Duration::from_millis(200);
+const TICK: Duration = Duration::from_millis(10);
 
 pub fn clock() -> Arc<dyn Clock> {
     Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()))
@@ -98,8 +102,9 @@ impl Process {
 
     /// The successor of a process that has ended.
     pub fn start_after(former: &InvariantChecker, server: &Server, clock: &Arc<dyn Clock>, seed: u64) -> Self {
-        let order = Some(Mutex::new(fastrand::Rng::with_seed(seed)));
-        Self { order, ..Self::start_checked(server, clock, former.clone()) }
+        let mut process = Self::start_checked(server, clock, former.clone());
+        process.set_order(seed);
+        process
     }
 
     /// The checker has seen what former processes have written.
@@ -118,9 +123,9 @@ impl Process {
         Self { checker, world, clock: clock.clone(), under_way, commitments, slots, changes, requests, order: None }
     }
 
-    /// The same, which reconciles in an order that is drawn from a seed.
-    pub fn start_in_order(server: &Server, clock: &Arc<dyn Clock>, seed: u64) -> Self {
-        Self { order: Some(Mutex::new(fastrand::Rng::with_seed(seed))), ..Self::start(server, clock) }
+    /// From now on it reconciles in an order that is drawn from a seed.
+    pub fn set_order(&mut self, seed: u64) {
+        self.order = Some(Mutex::new(fastrand::Rng::with_seed(seed)));
     }
 
     fn turns(&self) -> [Turn; 3] {
@@ -157,15 +162,7 @@ impl Process {
     /// Reconciles until this has happened, or no key is enqueued. Returns whether it has happened.
     pub async fn settle_until(&self, has_happened: impl Fn() -> bool) -> bool {
         for _ in 0..2000 {
-            self.world.deliver().unwrap();
-            self.world.end_settled_doubts();
-            let mut outcome = None;
-            for turn in self.turns() {
-                if outcome.is_none() {
-                    outcome = self.reconcile_one(turn).await;
-                }
-            }
-            match outcome {
+            match self.step().await {
                 None => {
                     assert_eq!(self.checker.violations(), [""; 0]);
                     return has_happened();
@@ -176,6 +173,39 @@ impl Process {
             }
         }
         panic!("the world does not come to rest");
+    }
+
+    /// Reconciles the next key. Whether there was one, and whether it failed.
+    async fn step(&self) -> Option<bool> {
+        self.world.deliver().unwrap();
+        self.world.end_settled_doubts();
+        for turn in self.turns() {
+            if let Some(has_failed) = self.reconcile_one(turn).await {
+                return Some(has_failed);
+            }
+        }
+        None
+    }
+
+    /// Reconciles what is enqueued, and everything once in a while, until this has happened. Meanwhile other tasks send
+    /// requests.
+    pub async fn work_until(&self, mut has_happened: impl FnMut() -> bool) {
+        for idle in 0..200_000 {
+            if has_happened() {
+                return;
+            }
+            match self.step().await {
+                Some(true) => tokio::time::sleep(PAUSE).await,
+                Some(false) => tokio::task::yield_now().await,
+                None => {
+                    tokio::time::sleep(TICK).await;
+                    if idle % 100 == 0 {
+                        self.enqueue_all();
+                    }
+                }
+            }
+        }
+        panic!("requests are not answered");
     }
 
     /// The same, and then reconciles everything again, which writes nothing.
@@ -256,12 +286,8 @@ impl Process {
             uid: object.metadata.uid.clone().unwrap(),
             spec: object.spec,
         });
-        let slots = slots_of(&self.world.server, uuid).into_iter().map(|slot| SlotBefore {
-            name: slot.metadata.name.unwrap(),
-            target_host: slot.spec.target_host,
-            resources: slot.spec.resources,
-        });
-        ChangeItem { commitment_uuid: uuid.to_owned(), before, slots: slots.collect(), after }
+        let slots = slots_of(&self.world.server, uuid).into_iter().map(slot_before).collect();
+        ChangeItem { commitment_uuid: uuid.to_owned(), before, slots, after }
     }
 }
 
@@ -335,14 +361,38 @@ pub fn spec_of(server: &Server, uuid: &str) -> CommittedResourceSpec {
 }
 
 /// A commitment as it was before a change: its spec, acceptance, slots and hosts.
-pub fn picture(server: &Server, uuid: &str) -> impl PartialEq + std::fmt::Debug + use<> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    spec: CommittedResourceSpec,
+    annotations: BTreeMap<String, String>,
+    accepted: Option<CommittedResourceSpec>,
+    slots: Vec<SlotBefore>,
+}
+
+pub fn picture(server: &Server, uuid: &str) -> Picture {
     let object: CommittedResource = server.get(&names::commitment(uuid)).unwrap();
-    let accepted = object.status.and_then(|status| status.accepted_spec);
-    let slots: Vec<_> = slots_of(server, uuid)
-        .into_iter()
-        .map(|slot| (slot.metadata.name, slot.spec.target_host, slot.spec.resources))
-        .collect();
-    (object.spec, object.metadata.annotations.unwrap_or_default(), accepted, slots)
+    Picture {
+        spec: object.spec,
+        annotations: object.metadata.annotations.unwrap_or_default(),
+        accepted: object.status.and_then(|status| status.accepted_spec),
+        slots: slots_of(server, uuid).into_iter().map(slot_before).collect(),
+    }
+}
+
+impl Picture {
+    /// Only how much it has.
+    pub fn without_places(mut self) -> Self {
+        for slot in &mut self.slots {
+            slot.target_host = None;
+            slot.name.clear();
+        }
+        self
+    }
+}
+
+fn slot_before(slot: Reservation) -> SlotBefore {
+    let Reservation { metadata, spec, .. } = slot;
+    SlotBefore { name: metadata.name.unwrap(), target_host: spec.target_host, resources: spec.resources }
 }
 
 /// A confirmed commitment of so many slots.

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_capacity_view::{Assumed, DecisionEntries, Overlay};
+use berth_capacity_view::{Assumed, DecisionEntries, HostId, Overlay};
 use berth_core::host::Amounts;
 use berth_core::{ClusterName, HostName, Resources, SlotKey};
 
 use super::inner::Inner;
-use super::placing::{into_placement, is_found};
+use super::placing::{Found, given, into_placement, is_found};
 use crate::{CommitmentRequest, DryRunPlacement, Handover, SchedulerError};
 
 impl Inner {
@@ -37,7 +37,7 @@ impl Inner {
         for key in &handover.slots {
             let Some(slot) = view.reservation(key) else { continue };
             overlay.restore(key);
-            if slot.hosts().any(|host| self.is_worse(overlay, host)) {
+            if slot.hosts().any(|host| self.is_worse(overlay, &handover.change, host)) {
                 overlay.release(key);
                 hosts.extend(slot.hosts().cloned());
                 used.push(key.clone());
@@ -56,10 +56,11 @@ impl Inner {
         (used, holding)
     }
 
-    /// Whether a host has less than nothing free, and less than before the decision.
-    fn is_worse(&self, overlay: &Overlay<'_>, host: &HostName) -> bool {
+    /// Whether a host has less than nothing free, and less than before the decision without what was held.
+    fn is_worse(&self, overlay: &Overlay<'_>, change: &str, host: &HostName) -> bool {
         let free = |of: Option<Amounts>| of.map(Amounts::or_zero).unwrap_or_default();
-        let (after, before) = (free(overlay.free(host)), free(self.fleet.view.free(host)));
+        let (after, before) =
+            (free(overlay.free(host)), free(self.fleet.view.free(host)) + self.amount_held(change, host));
         let least = Resources::new(before.memory.min(Resources::ZERO.memory), before.cpu.min(Resources::ZERO.cpu));
         !least.fits(after)
     }
@@ -77,6 +78,43 @@ impl Inner {
         } else {
             self.held.insert(change.to_owned(), hosts);
         }
+    }
+
+    pub(super) fn note_given(
+        &mut self,
+        change: &str,
+        commitment: &CommitmentRequest,
+        found: &[Result<Found, SchedulerError>],
+    ) {
+        let slots = commitment.slots.iter().zip(found).filter(|(_, found)| given(found).is_some());
+        self.given.extend(slots.map(|(slot, _)| (slot.key.clone(), change.to_owned())));
+    }
+
+    /// Ends the entry of a slot. The change gets the capacity back that it has given to a slot that was not created.
+    /// Returns the hosts that gained free capacity.
+    pub(super) fn end_entry(&mut self, key: &SlotKey) -> Vec<HostId> {
+        let entry = self.fleet.view.assumed(key).cloned();
+        let freed = self.fleet.view.forget(key);
+        let change = self.given.remove(key);
+        let has_host = self.fleet.view.reservation(key).is_some_and(|slot| slot.hosts().next().is_some());
+        match (entry, change) {
+            (Some(entry), Some(change)) if !has_host => {
+                self.hold_more(&change, &entry.host, entry.size);
+                Vec::new()
+            }
+            _ => freed,
+        }
+    }
+
+    /// As much as the entry has held, whatever is free: a slot whose deletion is not observed yet may still be counted.
+    fn hold_more(&mut self, change: &str, host: &HostName, size: Resources) {
+        let all = self.amount_held(change, host) + size;
+        self.fleet.view.assume(hold(change, host, all));
+        self.held.entry(change.to_owned()).or_default().insert(host.clone());
+    }
+
+    fn amount_held(&self, change: &str, host: &HostName) -> Resources {
+        self.fleet.view.assumed(&hold_key(change, host)).map(|entry| entry.size).unwrap_or_default()
     }
 
     pub(super) fn held_keys<'a>(&'a self, change: &'a str) -> impl Iterator<Item = SlotKey> + 'a {
@@ -100,6 +138,7 @@ impl Inner {
     pub(super) fn end_change(&mut self, change: &str) {
         let keys: Vec<SlotKey> = self.held_keys(change).collect();
         self.held.remove(change);
+        self.given.retain(|_, of| of != change);
         let freed = keys.iter().flat_map(|key| self.fleet.view.forget(key)).collect();
         self.serve(freed);
     }

@@ -27,6 +27,8 @@ pub(super) struct Inner {
     pub(super) planned: PlannedCommitments,
     /// The hosts on which capacity is held for an open change, by its name.
     pub(super) held: BTreeMap<String, BTreeSet<HostName>>,
+    /// The open changes whose capacity slots have got that may not exist yet.
+    pub(super) given: BTreeMap<SlotKey, String>,
 }
 
 impl Inner {
@@ -39,6 +41,7 @@ impl Inner {
             served: Vec::new(),
             planned: PlannedCommitments::default(),
             held: BTreeMap::new(),
+            given: BTreeMap::new(),
         }
     }
 
@@ -80,7 +83,7 @@ impl Inner {
         for key in keys {
             self.kept.remove(key);
             if self.fleet.view.assumed(key).is_some_and(|entry| !entry.doubt) {
-                freed.extend(self.fleet.view.forget(key));
+                freed.extend(self.end_entry(key));
             }
         }
         self.serve(freed);
@@ -90,7 +93,7 @@ impl Inner {
     pub(super) fn settled(&mut self, key: &SlotKey) {
         if self.fleet.view.assumed(key).is_some_and(|entry| entry.doubt) {
             self.kept.remove(key);
-            let freed = self.fleet.view.forget(key);
+            let freed = self.end_entry(key);
             self.serve(freed);
         }
     }

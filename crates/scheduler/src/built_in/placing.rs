@@ -89,7 +89,10 @@ impl Inner {
         }
         match &commitment.handover {
             Some(handover) if keeps_nothing => self.keep_held(&handover.change, &mut entries),
-            Some(handover) => self.note_held(&handover.change, hosts_held),
+            Some(handover) => {
+                self.note_held(&handover.change, hosts_held);
+                self.note_given(&handover.change, commitment, &found);
+            }
             None => {}
         }
         let freed = self.fleet.view.commit(entries);
@@ -361,7 +364,7 @@ fn host_problem(overlay: &Overlay<'_>, request: &Request, host: &HostName) -> Op
     }
 }
 
-fn given(found: &Result<Found, SchedulerError>) -> Option<&HostName> {
+pub(super) fn given(found: &Result<Found, SchedulerError>) -> Option<&HostName> {
     found.as_ref().ok().and_then(Found::given)
 }
 

@@ -13,6 +13,7 @@ fn item(uuid: &str) -> ItemFacts {
         exists: true,
         is_to_restore: false,
         is_whole: true,
+        has_surplus: false,
         is_paused: false,
         is_new: false,
     }
@@ -155,4 +156,27 @@ fn undoing_restores_in_reverse_order_and_deletes_what_is_new_last() {
         let gone = ItemFacts { exists: false, ..new.clone() };
         assert_eq!(step(&[item("a"), gone]), NextStep::Finish(ChangePhase::RolledBack));
     }
+}
+
+#[test]
+fn a_change_ends_when_its_commitments_have_released_what_they_do_not_need() {
+    let sent = ItemFacts { exists: false, is_settled: false, ..deleted("a") };
+    assert_eq!(plan(&change(ChangePhase::Accepted, &[sent])), NextStep::AwaitHandover);
+    let finish = NextStep::Finish(ChangePhase::RolledBack);
+    let restored = ItemFacts { has_surplus: true, ..item("a") };
+    let removed = ItemFacts { is_new: true, exists: false, is_whole: false, ..item("b") };
+    for releasing in [restored, removed] {
+        let paused = ItemFacts { is_paused: true, ..releasing.clone() };
+        assert_eq!(plan(&change(ChangePhase::RollingBack, &[releasing])), NextStep::AwaitRestored);
+        assert_eq!(plan(&change(ChangePhase::RollingBack, &[paused])), finish);
+    }
+}
+
+#[test]
+fn a_paused_commitment_that_keeps_what_another_one_lacks_fails_the_roll_back() {
+    let lacking = ItemFacts { is_whole: false, ..item("a") };
+    let paused = ItemFacts { is_paused: true, is_new: true, is_whole: false, ..item("b") };
+    let items = [lacking, paused];
+    assert_eq!(plan(&change(ChangePhase::RollingBack, &items)), NextStep::Fail("b".to_owned()));
+    assert_eq!(plan(&change(ChangePhase::Failed, &items)), NextStep::AwaitRestored);
 }
