@@ -39,7 +39,7 @@ pub struct OpenChangeFacts {
     pub name: String,
     /// It is being applied, and will be accepted or undone soon.
     pub is_being_applied: bool,
-    /// It is decided, and nobody needs any more what the others release.
+    /// It is decided, and no commitment of the change needs any more what the others release.
     pub is_handed_over: bool,
     /// Slots that others release and that this commitment gets as they are.
     pub offered: Vec<Slot>,
@@ -79,7 +79,7 @@ impl ChangeGroup {
         Self { members, ..self.clone() }
     }
 
-    /// Whether nobody needs any more what this commitment releases: all have what they shall have, of their own kind. While
+    /// Whether no other commitment needs any more what this one releases: all have what they shall have, of their own kind. While
     /// the change is undone its spec must be the former one again, because otherwise it would release everything.
     pub(crate) fn is_handed_over(&self, present: &Spec, slots: impl Fn(&CommitmentUuid) -> Vec<Slot>) -> bool {
         let own = self.members.iter().find(|member| member.uuid == present.uuid);

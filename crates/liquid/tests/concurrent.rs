@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, Hypervisor, Reservation, testing};
+use berth_crds::{CommitmentChange, CommittedResource, Hypervisor, Reservation, testing};
 use berth_liquid::service::ChangeService;
 use berth_testkit::{Fault, Rule, Server, path_of, seeds};
 use parking_lot::Mutex;
@@ -68,12 +68,12 @@ fn begin_clients(service: &Arc<ChangeService>, random: &mut fastrand::Rng) -> (C
     (calls, tasks)
 }
 
-/// Every write of commitments and slots takes some time, so that requests overlap.
+/// Every write takes some time, so that requests overlap.
 fn slow_server(clock: &Arc<dyn berth_telemetry::clock::Clock>, slots: u64, seed: u64) -> Server {
     let server = server(clock, slots);
     server.seed(seed);
     let slow = Fault::Slow { before: Duration::from_millis(3), after: Duration::from_millis(3) };
-    for path in [path_of::<CommittedResource>(""), path_of::<Reservation>("")] {
+    for path in [path_of::<CommitmentChange>(""), path_of::<CommittedResource>(""), path_of::<Reservation>("")] {
         server.rule(Rule::new(slow).path(path).always());
     }
     server

@@ -1,17 +1,21 @@
 //! A request that changes commitments: from the queue to its outcome.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use berth_cluster::indexes::CHANGE_BY_ZONE;
-use berth_cluster::{Event, EventKind, WriteError};
-use berth_core::CommitmentUuid;
+use berth_cluster::{Event, EventKind, ObjectKey, WriteError, Writer};
 use berth_core::commitment::Spec;
 use berth_core::liquid::changes::{SpecChange, WriteOrder, order_writes};
 use berth_core::text::escape_line;
+use berth_core::{ClusterName, CommitmentUuid};
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommitmentChange, facts};
 use jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{error, info, warn};
 
 use super::admission::{Admitted, AdmittedItem};
@@ -25,6 +29,9 @@ use crate::rejection::describe_rejection;
 
 /// Executions of one request: one more after a conflict.
 const ATTEMPTS: u32 = 2;
+/// How often a change is read whose creation had no answer. After that the API server is away.
+const READS_IN_DOUBT: u32 = 30;
+const READ_AGAIN: Duration = Duration::from_secs(1);
 /// Characters of a note.
 const NOTE: usize = 1000;
 
@@ -33,12 +40,12 @@ impl ChangeService {
         if let Err(obstacle) = self.check(asked) {
             return self.answer_obstacle(asked, obstacle);
         }
-        let Ok(_turn) = self.wait_for_turn(asked).await else {
+        let Ok(turn) = self.wait_for_turn(asked).await.map(Arc::new) else {
             return self.no_verdict(asked, texts::ZONE_BUSY.to_owned());
         };
         let deadline = self.deadline();
         for _ in 0..ATTEMPTS {
-            if let Some(answer) = self.attempt(asked, deadline).await {
+            if let Some(answer) = self.attempt(asked, &turn, deadline).await {
                 return answer;
             }
             info!(greq = asked.global_id(), "a commitment was changed by another client during its change");
@@ -64,7 +71,7 @@ impl ChangeService {
     }
 
     /// Executes the request once; `None` after a conflict.
-    async fn attempt(&self, asked: &Asked, deadline: Deadline) -> Option<Answer> {
+    async fn attempt(&self, asked: &Asked, turn: &Arc<Turn>, deadline: Deadline) -> Option<Answer> {
         let admitted = match self.admit(asked) {
             Ok(admitted) => admitted,
             Err(obstacle) => return Some(self.answer_obstacle(asked, obstacle)),
@@ -82,7 +89,7 @@ impl ChangeService {
         let Some(change) = self.journal(asked, &admitted, deadline.time).await else {
             return Some(Answer::refused(StatusCode::BAD_REQUEST, texts::TOO_LARGE));
         };
-        self.carry_out(asked, &change, deadline).await
+        self.carry_out(asked, &change, turn, deadline).await
     }
 
     /// Rejected before anything was written.
@@ -108,11 +115,19 @@ impl ChangeService {
         self.rejected_for_now(text)
     }
 
-    async fn carry_out(&self, asked: &Asked, change: &CommitmentChange, deadline: Deadline) -> Option<Answer> {
+    async fn carry_out(
+        &self,
+        asked: &Asked,
+        change: &CommitmentChange,
+        turn: &Arc<Turn>,
+        deadline: Deadline,
+    ) -> Option<Answer> {
         let name = change.name_any();
         let caller = self.context.under_way.begin(&name);
-        let home = berth_core::ClusterName::home();
-        if let Err(error) = self.context.changes.create(&home, change).await {
+        let Ok(created) = create_in_turn(self.context.changes.clone(), change.clone(), turn.clone()).await else {
+            return Some(Answer::not_leading(texts::LOST_LEADERSHIP));
+        };
+        if let Err(error) = created {
             // One whose outcome is unknown may exist, and is then undone because its caller has gone away.
             if !matches!(error, WriteError::Unknown { .. } | WriteError::Malformed { .. }) {
                 caller.forget();
@@ -139,6 +154,30 @@ impl ChangeService {
         }
         self.rejected_for_now(texts::timeout(self.context.settings.watch_timeout, waiting))
     }
+}
+
+/// Creates the object in a task of its own, which keeps the turn until it is known whether there is one: although its
+/// caller has gone away meanwhile, the next request of the zone must wait for it. Without an answer the process ends.
+fn create_in_turn(
+    changes: Writer<CommitmentChange>,
+    change: CommitmentChange,
+    turn: Arc<Turn>,
+) -> oneshot::Receiver<Result<(), WriteError>> {
+    let (sender, created) = oneshot::channel();
+    tokio::spawn(async move {
+        let key = ObjectKey::new(ClusterName::home(), change.name_any());
+        let result = changes.create(&key.cluster, &change).await.map(drop);
+        // The caller may be gone.
+        let _ = sender.send(result);
+        for _ in 0..READS_IN_DOUBT {
+            if !changes.store().in_doubt(&key) || changes.settle(&key).await.is_ok() {
+                break;
+            }
+            sleep(READ_AGAIN).await;
+        }
+        drop(turn);
+    });
+    created
 }
 
 /// Whether a change of the zone must end before the next one begins.

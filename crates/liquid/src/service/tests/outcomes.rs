@@ -205,6 +205,26 @@ async fn a_caller_that_goes_away_abandons_its_change_and_gives_its_turn_to_the_n
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_while_its_change_is_created_does_not_let_the_next_one_begin() {
+    let setting = setting();
+    let slow = Fault::Slow { before: Duration::from_secs(1), after: Duration::ZERO };
+    setting.server.fail(Verb::Create, &path_of::<berth_crds::CommitmentChange>(""), 0, slow);
+    let asked = setting.begin(&sale());
+    sleep(Duration::from_millis(500)).await;
+    asked.abort();
+    let other = body((0, 2), &json!([{ "uuid": OTHER, "oldStatus": null, "newStatus": "confirmed", "amount": 2 }]));
+    let next = setting.begin(&other);
+    let change = setting.created(1).await;
+    assert!(setting.abandoned(&change));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(setting.changes().len(), 1, "the next request waits for the end of the change");
+    setting.show_undone(&change, true, RollBackCause::Abandoned, "the caller has gone away");
+    let second = setting.created(2).await;
+    setting.show(&second, ChangePhase::Accepted);
+    next.await.unwrap().is(200, "{}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_accepted_deletion_is_answered_when_nothing_is_left_to_do_or_after_a_second() {
     for is_finished in [true, false] {
         let setting = setting();
