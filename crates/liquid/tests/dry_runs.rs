@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use berth_committed_resource::ChangeVerdict;
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommittedResourceSpec, names};
@@ -86,6 +88,8 @@ async fn a_commitment_that_waits_for_a_host_is_not_confirmed() {
     let short = rejected(WAITING, "insufficient capacity: 0/2 reservation slots could be placed");
     assert_eq!(process.dry_run(&[(WAITING, Some(confirmed.clone()))]).await, short);
     let _caller = process.begin(&[(WAITING, Some(confirmed))], true);
+    // The slots that wait are reconciled again with their back-off.
+    process.wait(Duration::from_secs(60)).await;
     process.settle_for_good().await;
     assert_eq!(change(&server).phase(), ChangePhase::RolledBack);
 }

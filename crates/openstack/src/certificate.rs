@@ -3,7 +3,7 @@
 use reqwest::{Certificate, ClientBuilder, Identity};
 
 use crate::OpenStackError;
-use crate::credentials::SecretValues;
+use crate::secret::SecretValues;
 
 /// A client certificate, and whom it trusts.
 #[derive(Clone, Debug)]

@@ -1,29 +1,11 @@
 //! The credentials of a Secret.
 
-use std::collections::BTreeMap;
-use std::fmt::{self, Display};
-
 use futures::future::BoxFuture;
 use secrecy::SecretString;
 
 use crate::OpenStackError;
 use crate::catalog::Interface;
-
-/// Namespace and name of a Secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Secret {
-    pub namespace: String,
-    pub name: String,
-}
-
-impl Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
-
-/// The values of a Secret by their keys.
-pub type SecretValues = BTreeMap<String, Vec<u8>>;
+use crate::secret::SecretValues;
 
 /// Reads credentials, so that those of a login are never outdated.
 pub trait CredentialsSource: Send + Sync + 'static {

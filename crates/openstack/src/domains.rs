@@ -95,7 +95,7 @@ impl DomainNames {
 
 /// A task of its own, so that it ends even if all who wait for it are gone.
 fn spawn_lookup(session: Session, id: String) -> Lookup {
-    let task = tokio::spawn(look_up(session, id.clone()));
+    let task = tokio::spawn(read_name(session, id.clone()));
     let ended = move |result: Result<_, tokio::task::JoinError>| {
         let unanswered = |error: tokio::task::JoinError| {
             Err(OpenStackError::Unanswered { url: format!("domains/{id}"), cause: error.to_string() })
@@ -105,7 +105,7 @@ fn spawn_lookup(session: Session, id: String) -> Lookup {
     task.map(ended).boxed().shared()
 }
 
-async fn look_up(session: Session, id: String) -> Result<Arc<str>, OpenStackError> {
+async fn read_name(session: Session, id: String) -> Result<Arc<str>, OpenStackError> {
     let body = session.get("identity", &["domains", &id]).await?;
     let answer: Answer = serde_json::from_slice(&body)
         .map_err(|error| OpenStackError::Malformed { url: format!("domains/{id}"), cause: error.to_string() })?;

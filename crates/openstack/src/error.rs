@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::credentials::Secret;
+use crate::secret::Secret;
 
 /// Why a call has no answer. No text has a password or a token in it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -10,11 +10,13 @@ mod discovery;
 mod domains;
 mod error;
 mod login;
+mod secret;
 mod session;
 
 pub use catalog::Interface;
 pub use certificate::ClientCertificate;
-pub use credentials::{Credentials, CredentialsSource, Secret, SecretValues};
+pub use credentials::{Credentials, CredentialsSource};
 pub use domains::DomainNames;
 pub use error::OpenStackError;
+pub use secret::{Secret, SecretValues};
 pub use session::{Session, SessionSettings};

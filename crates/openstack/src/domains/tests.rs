@@ -47,7 +47,7 @@ async fn an_old_name_is_refreshed_and_stays_while_keystone_does_not_answer() {
 }
 
 #[tokio::test]
-async fn a_lookup_ends_although_nobody_waits_for_it_any_more() {
+async fn a_lookup_ends_although_its_callers_are_gone() {
     let (keystone, _, session) = setting().await;
     let names = DomainNames::new(session);
     keystone.set_fault(Some(KeystoneFault::Silence));

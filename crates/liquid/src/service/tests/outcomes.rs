@@ -214,6 +214,7 @@ async fn a_caller_that_goes_away_while_its_change_is_created_does_not_let_the_ne
     asked.abort();
     let other = body((0, 2), &json!([{ "uuid": OTHER, "oldStatus": null, "newStatus": "confirmed", "amount": 2 }]));
     let next = setting.begin(&other);
+    sleep(Duration::from_secs(1)).await;
     let change = setting.created(1).await;
     assert!(setting.abandoned(&change));
     sleep(Duration::from_secs(1)).await;
