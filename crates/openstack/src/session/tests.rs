@@ -32,7 +32,9 @@ pub(crate) async fn setting() -> (Keystone, SecretDouble, Session) {
     keystone.add_domain("d-1", "corp");
     let secret = SecretDouble::default();
     let values = [("url", keystone.url()), ("availability", "public".to_owned())];
-    values.iter().for_each(|(key, value)| secret.set(key, value));
+    for (key, value) in &values {
+        secret.set(key, value);
+    }
     for (key, value) in [
         ("username", USER),
         ("password", "s3cret"),
