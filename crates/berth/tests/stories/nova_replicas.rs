@@ -57,11 +57,19 @@ async fn published(replicas: &Replicas) -> Option<String> {
     lease.metadata.annotations.unwrap_or_default().get(ADDRESS).cloned()
 }
 
-/// The host of the slot of the commitment, and the other one.
+/// The host of the slot of the commitment, and the other one, as soon as both replicas prefer the first one.
 async fn here_and_there(replicas: &Replicas, uuid: &str) -> [String; 2] {
     let here = replicas.world.now().await.hosts_of(uuid)[0].clone();
     let there = if here == "node1" { "node2" } else { "node1" };
-    [here, there.to_owned()]
+    let both = [here, there.to_owned()];
+    for name in TWO {
+        let prefers = async |replicas: &Replicas| {
+            let answered = ask(api(replicas, name), &only_asks(request("vm-1"))).await;
+            so(answered == both, || format!("{answered:?}"))
+        };
+        replicas.until("the slot is preferred", prefers).await;
+    }
+    both
 }
 
 fn request(vm: &str) -> Value {
