@@ -71,6 +71,26 @@ fn what_is_left_of_a_used_slot_is_held_until_the_change_has_ended() {
 }
 
 #[test]
+fn the_capacity_of_a_slot_that_was_not_created_is_held_for_the_change_again() {
+    for is_tried_again in [true, false] {
+        let (scheduler, old) = full_host(1);
+        let waiting = waiting(&scheduler);
+        let new = growing("new", 1, size(), &old);
+        assert_eq!(place_all(&scheduler, &new).0, 1);
+        assert_eq!(scheduler.reservation_changed(&old[0].key, None), []);
+        let _ = scheduler.applied(&[new.slots[0].key.clone()]);
+        assert_eq!(scheduler.free_capacity(&"h".into()), Some(gib(0, 0)), "the creation has failed");
+        assert_eq!(scheduler.enqueued(), [], "the slot that waits gets nothing of an open change");
+        if is_tried_again {
+            assert_eq!(place_all(&scheduler, &growing("new", 1, size(), &[])).0, 1);
+        } else {
+            scheduler.end_change(CHANGE);
+            assert_eq!(scheduler.enqueued(), [waiting.key]);
+        }
+    }
+}
+
+#[test]
 fn another_commitment_of_the_change_gets_what_is_held() {
     let (scheduler, old) = full_host(1);
     let _ = place_all(&scheduler, &growing("one", 1, gib(1, 8), &old));
