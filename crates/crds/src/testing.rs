@@ -130,6 +130,20 @@ pub fn at_version<K: Resource>(version: u32, mut object: K) -> K {
     object
 }
 
+/// Slot 0 of the commitment `u` at a version, with this target host.
+pub fn slot_at(version: u32, host: Option<&str>) -> Reservation {
+    let mut slot = at_version(version, slot("u", 0));
+    slot.spec.target_host = host.map(Into::into);
+    slot
+}
+
+/// The pipeline `p` at a version, with this generation.
+pub fn pipeline_at(version: u32, generation: i64) -> Pipeline {
+    let mut pipeline = at_version(version, pipeline("p"));
+    pipeline.metadata.generation = Some(generation);
+    pipeline
+}
+
 fn one(key: &str, value: &str) -> BTreeMap<String, String> {
     [(key.to_owned(), value.to_owned())].into()
 }

@@ -6,7 +6,7 @@ use berth_cluster::indexes::{
 };
 use berth_cluster::testing::{applied, applied_raw, deleted, filled, opened, take_smallest, watches};
 use berth_core::ClusterName;
-use berth_crds::testing::{self, at_version, commitment, flavor_groups};
+use berth_crds::testing::{self, at_version, commitment, flavor_groups, pipeline_at as pipeline, slot_at as slot};
 use serde_json::json;
 
 use super::*;
@@ -15,18 +15,6 @@ mod mapping;
 
 fn home() -> ClusterName {
     ClusterName::home()
-}
-
-fn slot(version: u32, host: Option<&str>) -> Reservation {
-    let mut slot = at_version(version, testing::slot("u", 0));
-    slot.spec.target_host = host.map(Into::into);
-    slot
-}
-
-fn pipeline(version: u32, generation: i64) -> Pipeline {
-    let mut pipeline = at_version(version, testing::pipeline("p"));
-    pipeline.metadata.generation = Some(generation);
-    pipeline
 }
 
 /// A commitment, and the stores that its controller watches.

@@ -1,7 +1,7 @@
 use berth_cluster::testing::{applied, deleted, sync};
 use berth_core::{ClusterName, HostName};
-use berth_crds::testing::{self, at_version, hypervisor};
-use berth_crds::{Hypervisor, Reservation};
+use berth_crds::Hypervisor;
+use berth_crds::testing::{at_version, hypervisor, slot_at as slot};
 
 use super::*;
 
@@ -11,12 +11,6 @@ fn home() -> ClusterName {
 
 fn host(version: u32, memory: &str) -> Hypervisor {
     at_version(version, hypervisor("h", memory, "60"))
-}
-
-fn slot(version: u32, host: Option<&str>) -> Reservation {
-    let mut slot = at_version(version, testing::slot("u", 0));
-    slot.spec.target_host = host.map(Into::into);
-    slot
 }
 
 struct World {
