@@ -184,7 +184,7 @@ pub const PROBLEMS: Metric = Metric {
     name: "berth_placement_ledger_problem",
     kind: Kind::Gauge,
     labels: &["problem"],
-    help: "1 if the database file has this problem, else 0: disk_full, file_missing, file_replaced. No series with PostgreSQL.",
+    help: "1 if the database has this problem, else 0: disk_full; with SQLite also file_missing, file_replaced.",
 };
 
 /// The label of this API.

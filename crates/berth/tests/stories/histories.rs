@@ -5,7 +5,7 @@ use berth_crds::{History, generate};
 use kube::api::{DeleteParams, ListParams};
 
 use crate::support::http;
-use crate::support::nova::{ask, booked, hosts_are_known, only_asks, starts, wants};
+use crate::support::nova::{answers_in_order, ask, booked, hosts_are_known, only_asks, starts, wants};
 use crate::support::objects::{host, rejectable};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
@@ -29,7 +29,10 @@ async fn begin(uuid: &str, installed: bool) -> (World, [String; 2]) {
     world.create(&rejectable(uuid, 1)).await;
     let here = world.accepted(uuid).await.hosts_of(uuid)[0].clone();
     let there = if here == "node1" { "node2" } else { "node1" };
-    (world, [here, there.to_owned()])
+    let both = [here, there.to_owned()];
+    // The operator may see the slot later than the test does.
+    until(async || answers_in_order(world.operator().api(), &both).await).await.unwrap();
+    (world, both)
 }
 
 /// Waits until the History of a VM has this many decisions.

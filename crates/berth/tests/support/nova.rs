@@ -76,6 +76,12 @@ pub fn hosts(body: &str) -> Vec<String> {
     serde_json::from_value(answer["hosts"].clone()).unwrap()
 }
 
+/// Whether the scheduler at this address answers these hosts for a VM of the commitment's project, in this order.
+pub async fn answers_in_order(api: SocketAddr, hosts: &[String; 2]) -> Result<(), String> {
+    let answered = ask(api, &only_asks(wants("anybody", &["node1", "node2"]))).await;
+    so(answered == hosts, || format!("{answered:?} instead of {hosts:?}"))
+}
+
 /// The slots that expect a VM.
 pub fn slots_with(seen: &Seen, vm: &str) -> Vec<String> {
     let expects = |slot: &&berth_crds::Reservation| {

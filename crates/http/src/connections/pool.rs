@@ -18,7 +18,8 @@ const RESERVED_PARTS: usize = 8;
 const IDLE_ABOVE_HALF: Duration = Duration::from_secs(10);
 /// The idle time with more than nine tenths of the connections open.
 const IDLE_ABOVE_NINE_TENTHS: Duration = Duration::from_secs(1);
-/// A connection that is idle for less time may be waiting for a request that is on its way.
+/// A connection that is idle for less time may be waiting for a request that is on its way. It gives way only to
+/// a connection of the same peer, or of one with fewer connections.
 const IDLE_FOR_A_MOMENT: Duration = Duration::from_millis(100);
 
 /// What a pool admits.
@@ -127,7 +128,7 @@ impl ConnectionPool {
     /// Decides about a new connection of this peer, which is idle until its first request has arrived.
     pub(crate) fn admit(&mut self, peer: IpAddr, now: Instant) -> Admission {
         let Some(full) = self.full_limit(peer) else { return Admission::Admitted(self.insert(peer, now)) };
-        let Some(closed) = self.longest_idle(full, peer) else { return Admission::Refused(full) };
+        let Some(closed) = self.longest_idle(full, peer, now) else { return Admission::Refused(full) };
         self.remove(closed);
         Admission::AdmittedInsteadOf(self.insert(peer, now), closed)
     }
@@ -183,8 +184,7 @@ impl ConnectionPool {
 
     /// Removes up to `most` connections that have been idle for a moment, the longest idle first.
     pub(crate) fn remove_idle(&mut self, most: usize, now: Instant) -> Vec<ConnectionId> {
-        let is_idle = |since: Instant| now.saturating_duration_since(since) >= IDLE_FOR_A_MOMENT;
-        let longest = self.idle.iter().take(most).take_while(|(since, _)| is_idle(*since));
+        let longest = self.idle.iter().take(most).take_while(|(since, _)| is_idle(*since, now));
         let longest: Vec<ConnectionId> = longest.map(|(_, id)| *id).collect();
         for id in &longest {
             self.remove(*id);
@@ -230,17 +230,18 @@ impl ConnectionPool {
         }
     }
 
-    /// The longest idle one of the connections that count for this limit.
-    fn longest_idle(&self, limit: FullLimit, peer: IpAddr) -> Option<ConnectionId> {
-        let counts = |id: &ConnectionId| {
-            let owner = self.open.get(id).map(|open| open.peer);
-            match limit {
-                FullLimit::Connections => true,
-                FullLimit::Peer => owner == Some(peer),
-                FullLimit::UnknownPeers => owner.is_some_and(|owner| !self.known.contains_key(&owner)),
-            }
+    /// The longest idle one of the connections that count for this limit and give way to a connection of this peer.
+    fn longest_idle(&self, limit: FullLimit, peer: IpAddr, now: Instant) -> Option<ConnectionId> {
+        let own = self.count(peer);
+        let gives_way =
+            |owner: IpAddr, since: Instant| is_idle(since, now) || owner == peer || self.count(owner) > own;
+        let is_eligible = |owner: IpAddr, since: Instant| match limit {
+            FullLimit::Connections => gives_way(owner, since),
+            FullLimit::Peer => owner == peer,
+            FullLimit::UnknownPeers => !self.known.contains_key(&owner) && gives_way(owner, since),
         };
-        self.idle.iter().map(|(_, id)| *id).find(counts)
+        let mut idle = self.idle.iter().filter_map(|(since, id)| self.open.get(id).map(|open| (*id, open.peer, *since)));
+        idle.find(|(_, owner, since)| is_eligible(*owner, *since)).map(|(id, ..)| id)
     }
 
     fn insert(&mut self, peer: IpAddr, now: Instant) -> ConnectionId {
@@ -253,6 +254,10 @@ impl ConnectionPool {
         }
         id
     }
+}
+
+fn is_idle(since: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(since) >= IDLE_FOR_A_MOMENT
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub trait Operated: Ledger {
         None
     }
 
-    /// The problems that a database in a file may have, and which it has now; none for another database.
+    /// The problems that the database may have, and which it has now. Those of files only a database in a file has.
     fn problems(&self) -> Vec<(LedgerProblem, bool)> {
         Vec::new()
     }
@@ -39,7 +39,7 @@ pub trait Operated: Ledger {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A problem of a database in a file.
+/// A problem of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerProblem {
     DiskFull,

@@ -25,12 +25,13 @@ use super::failure_log::{FailedUse, report_failure};
 use super::model_cache::{self, ModelCache};
 use super::times::timestamp;
 use super::{
-    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, RequestError, Usage,
+    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated, ProviderAllocations, RequestError, Usage,
     UsageQuestion, Written, check,
 };
 use follow::{Position, ReplicaFollower, WAITING, Waiter};
 use pool::Pool;
 use states::amount;
+use write::Space;
 
 /// How old the last answer of the database may be for a process that is ready.
 const FRESH: Duration = Duration::from_secs(10);
@@ -44,6 +45,7 @@ pub struct PostgresLedger {
     position: watch::Receiver<Option<Position>>,
     clock: Arc<dyn Clock>,
     metrics: LedgerMetrics,
+    space: Arc<Space>,
 }
 
 impl PostgresLedger {
@@ -65,7 +67,7 @@ impl PostgresLedger {
             position: reported,
         };
         tokio::spawn(follower.run());
-        Ok(Self { pool, waiters, cache, position, clock, metrics })
+        Ok(Self { pool, waiters, cache, position, clock, metrics, space: Arc::default() })
     }
 
     async fn newest(&self, until: Instant) -> Result<Arc<Model>, RequestError> {
@@ -127,6 +129,14 @@ impl Operated for PostgresLedger {
         }
     }
 
+    fn impairment(&self) -> Option<&'static str> {
+        self.space.is_full().then(|| LedgerProblem::DiskFull.text())
+    }
+
+    fn problems(&self) -> Vec<(LedgerProblem, bool)> {
+        vec![(LedgerProblem::DiskFull, self.space.is_full())]
+    }
+
     fn last_model(&self) -> Option<Arc<Model>> {
         self.cache.snapshot()
     }
@@ -151,7 +161,7 @@ impl Operated for PostgresLedger {
 impl Ledger for PostgresLedger {
     fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, RequestError>> {
         async move {
-            let answer = write::write(&self.pool, &self.metrics, &command, || self.clock.now(), until).await;
+            let answer = write::write(&self.pool, (&self.metrics, &self.space), &command, || self.clock.now(), until).await;
             self.metrics.answered(&answer);
             answer
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_placement::ledger::postgres::PostgresLedger;
-use berth_placement::ledger::{Ledger as _, Operated as _, RequestError, Written};
+use berth_placement::ledger::{Ledger as _, LedgerProblem, Operated as _, RequestError, Written};
 use berth_placement_model::Command;
 use berth_placement_model::command::ConsumerGuard;
 use sqlx::{Connection as _, Executor as _, PgConnection};
@@ -82,6 +82,26 @@ async fn a_commit_without_an_answer_is_asked_about_and_done() {
         disturbed.claims(consumer, soon()).await.unwrap_or_else(|error| panic!("{what:?}: {error}"));
         assert!(disturbed.is_there(consumer).await, "{what:?}");
     }
+}
+
+/// PostgreSQL itself sends the error, from a trigger in place of a disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_cannot_grow_is_reported_until_a_write_succeeds() {
+    let disturbed = Disturbed::begin().await;
+    let ledger = &disturbed.ledger;
+    assert_eq!((ledger.impairment(), ledger.problems()), (None, vec![(LedgerProblem::DiskFull, false)]));
+    let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS \
+        'BEGIN RAISE EXCEPTION USING ERRCODE = ''53100'', MESSAGE = ''could not extend file secret''; END'; \
+        CREATE TRIGGER full_disk BEFORE INSERT ON allocations EXECUTE FUNCTION full_disk()";
+    disturbed.hand().await.execute(full).await.unwrap();
+    let error = disturbed.claims("c1", soon()).await.unwrap_err();
+    assert!(matches!(&error, RequestError::Unavailable(text) if !text.contains("secret")), "{error:?}");
+    assert_eq!((ledger.impediment(), ledger.impairment()), (None, Some(LedgerProblem::DiskFull.text())));
+    assert_eq!(ledger.problems(), [(LedgerProblem::DiskFull, true)]);
+    assert!(ledger.model(soon()).await.is_ok(), "reads go on");
+    disturbed.hand().await.execute("DROP TRIGGER full_disk ON allocations").await.unwrap();
+    disturbed.claims("c1", soon()).await.unwrap();
+    assert_eq!((ledger.impairment(), ledger.problems()), (None, vec![(LedgerProblem::DiskFull, false)]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

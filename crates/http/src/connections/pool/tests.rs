@@ -50,6 +50,31 @@ fn a_connection_above_the_limit_is_refused_when_none_is_idle() {
 }
 
 #[test]
+fn a_connection_in_use_gives_way_only_to_a_peer_with_fewer_connections() {
+    let (mut pool, now) = (pool(4, &[]), Instant::now());
+    let behaves = admitted(&mut pool, 0, now);
+    for from in [1, 1, 2] {
+        busy(&mut pool, from, now);
+    }
+    let soon = now + IDLE_FOR_A_MOMENT / 2;
+    assert_eq!(pool.admit(peer(1), soon), Admission::Refused(FullLimit::Connections));
+    assert_eq!(pool.admit(peer(2), soon), Admission::Refused(FullLimit::Connections), "as many as the other one");
+    assert!(pool.begin_request(behaves));
+    pool.end_request(behaves, soon);
+    let Admission::AdmittedInsteadOf(_, closed) = pool.admit(peer(1), soon + IDLE_FOR_A_MOMENT) else { panic!() };
+    assert_eq!(closed, behaves, "it has been idle for a moment");
+}
+
+#[test]
+fn of_a_peer_with_more_connections_even_one_in_use_gives_way() {
+    let (mut pool, now) = (pool(4, &[]), Instant::now());
+    busy(&mut pool, 0, now);
+    let ids = [1, 1, 1].map(|from| admitted(&mut pool, from, now));
+    assert!(matches!(pool.admit(peer(0), now), Admission::AdmittedInsteadOf(_, closed) if closed == ids[0]));
+    assert!(matches!(pool.admit(peer(2), now), Admission::AdmittedInsteadOf(_, closed) if closed == ids[1]));
+}
+
+#[test]
 fn a_peer_gets_a_quarter_unless_it_is_trusted() {
     let (mut pool, now) = (pool(16, &[9]), Instant::now());
     let first = admitted(&mut pool, 0, now);
@@ -156,7 +181,17 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// What a new connection must have found before, counted anew from all connections.
-fn check_admission(pool: &ConnectionPool, from: IpAddr, before: &BTreeMap<ConnectionId, Open>, admission: Admission) {
+fn check_admission(
+    pool: &ConnectionPool,
+    from: IpAddr,
+    before: &BTreeMap<ConnectionId, Open>,
+    (admission, now): (Admission, Instant),
+) {
+    let count = |peer: IpAddr| before.values().filter(|open| open.peer == peer).count();
+    let stays = |open: &Open| {
+        let is_in_use = open.idle_since.is_none_or(|since| now < since + IDLE_FOR_A_MOMENT);
+        open.idle_since.is_none() || (is_in_use && open.peer != from && count(open.peer) <= count(from))
+    };
     let idle_since = |id| before.get(&id).and_then(|open| open.idle_since);
     match admission {
         Admission::Admitted(_) => assert!(before.len() < pool.rules.connections),
@@ -165,7 +200,7 @@ fn check_admission(pool: &ConnectionPool, from: IpAddr, before: &BTreeMap<Connec
             let own_first = before.values().filter(|open| open.peer == from).filter_map(|open| open.idle_since).min();
             assert!(own_first.is_none_or(|first| since <= first), "none of its own was idle for longer");
         }
-        Admission::Refused(FullLimit::Connections) => assert!(before.values().all(|open| open.idle_since.is_none())),
+        Admission::Refused(FullLimit::Connections) => assert!(before.values().all(stays)),
         Admission::Refused(FullLimit::Peer) => {
             let mut own = before.values().filter(|open| open.peer == from);
             assert!(own.all(|open| open.idle_since.is_none()));
@@ -204,7 +239,7 @@ proptest! {
                 Step::Admit(from) => {
                     let before = pool.open.clone();
                     let admission = pool.admit(peer(from), now);
-                    check_admission(&pool, peer(from), &before, admission);
+                    check_admission(&pool, peer(from), &before, (admission, now));
                     if let Admission::Admitted(id) | Admission::AdmittedInsteadOf(id, _) = admission {
                         ids.push(id);
                     }
@@ -219,7 +254,7 @@ proptest! {
                         prop_assert!(before[&id].idle_since.is_some_and(|since| now - since >= SECOND));
                     }
                 }
-                Step::Pass(seconds) => now += u32::from(seconds) * SECOND,
+                Step::Pass(tenths) => now += u32::from(tenths) * (SECOND / 20),
             }
             check(&pool);
         }

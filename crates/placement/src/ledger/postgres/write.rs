@@ -1,5 +1,6 @@
 //! One write as transactions: retried after a conflict, and looked up when its commit was not answered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use berth_placement_model::{Command, Refusal, decide};
@@ -32,6 +33,8 @@ enum WriteFailure {
     Retry(&'static str, String),
     /// It was not done, and trying again does not help.
     Unavailable(String),
+    /// It was not done, because the database cannot grow.
+    NoSpace(String),
     /// The commit of this transaction got no answer.
     Unanswered {
         xid: String,
@@ -41,7 +44,7 @@ enum WriteFailure {
 
 pub(super) async fn write(
     pool: &Pool,
-    metrics: &LedgerMetrics,
+    (metrics, space): (&LedgerMetrics, &Space),
     command: &Command,
     now: impl Fn() -> Timestamp,
     until: Instant,
@@ -49,7 +52,14 @@ pub(super) async fn write(
     let (mut pause, mut last) = (PAUSE, "");
     for _ in 0..ATTEMPTS {
         let reason = match attempt(pool, metrics, command, now(), until).await {
-            Ok(written) => return Ok(written),
+            Ok(written) => {
+                space.note(true);
+                return Ok(written);
+            }
+            Err(WriteFailure::NoSpace(why)) => {
+                space.note(false);
+                return Err(RequestError::Unavailable(why));
+            }
             Err(WriteFailure::Refused(refusal)) => return Err(RequestError::Refused(*refusal)),
             Err(WriteFailure::Unavailable(why)) => return Err(RequestError::Unavailable(why)),
             Err(WriteFailure::Unanswered { xid, written }) => return settle(pool, &xid, *written, until).await,
@@ -71,6 +81,22 @@ pub(super) async fn write(
     }
     let why = if last == CONNECTION { "the database cannot be reached" } else { "others were always faster" };
     Err(RequestError::Unavailable(why.to_owned()))
+}
+
+/// Whether the database could grow when a write last needed it.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    is_full: AtomicBool,
+}
+
+impl Space {
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, is_there: bool) {
+        self.is_full.store(!is_there, Ordering::Relaxed);
+    }
 }
 
 /// A transaction that is ready to be committed.
@@ -154,6 +180,7 @@ fn refused_by_database(error: &dyn DatabaseError) -> WriteFailure {
         Some("23505") => WriteFailure::Retry("duplicate", text),
         // The server shuts down or is starting.
         Some("57P01" | "57P02" | "57P03") => WriteFailure::Retry(CONNECTION, text),
+        Some("53100") => WriteFailure::NoSpace(report_failure(FailedUse::Write, text)),
         _ => WriteFailure::Unavailable(report_failure(FailedUse::Write, text)),
     }
 }
