@@ -56,10 +56,10 @@ pub struct OpenChangeFacts {
 pub struct FormerAcceptance(pub Option<CommittedResourceSpec>);
 
 impl ChangeGroup {
-    /// A change that has not begun does not concern its commitments.
+    /// The commitments of a change concern each other from its creation, because their specs are written along with its first status.
     pub(crate) fn of(change: &CommitmentChange) -> Option<Self> {
         let phase = change.phase();
-        if phase == ChangePhase::Pending || !facts::is_open(change) {
+        if !facts::is_open(change) {
             return None;
         }
         let is_undone = phase.is_undoing();
@@ -70,7 +70,7 @@ impl ChangeGroup {
         };
         let members = change.spec.items.iter().enumerate().map(member).collect();
         let name = change.metadata.name.clone().unwrap_or_default();
-        Some(Self { name, is_being_applied: phase == ChangePhase::Applying, members })
+        Some(Self { name, is_being_applied: matches!(phase, ChangePhase::Pending | ChangePhase::Applying), members })
     }
 
     /// The commitments that give and take; a paused one keeps what it has.
@@ -151,23 +151,19 @@ pub(crate) fn accepted_before(
     (before.spec == object.spec).then(|| FormerAcceptance(before.accepted_spec.clone()))
 }
 
-/// Holds the capacity of slots that open changes have deleted, for a process that takes over: before any reconciliation.
+/// Holds the capacity of slots that open changes have deleted, for a process that takes over: before any reconciliation. It is
+/// needed again when a change is undone, and until its end by its own commitments.
 pub fn hold_released_capacity<S: Scheduler>(
     changes: &Store<CommitmentChange>,
     reservations: &Store<Reservation>,
     scheduler: &S,
 ) {
-    for entry in changes.all().iter().filter(|entry| has_begun(&entry.object)) {
+    for entry in changes.all().iter().filter(|entry| facts::is_open(&entry.object)) {
         let all = (0..entry.object.spec.items.len()).flat_map(|place| former_slots(&entry.object, place));
         let is_gone = |slot: &FormerSlot| reservations.holders(&slot.name.as_str().into()).is_empty();
         let gone: Vec<_> = all.filter(is_gone).filter_map(|slot| Some((slot.host?, slot.size))).collect();
         scheduler.hold_for_change(&entry.key.name, &gone);
     }
-}
-
-/// What such a change has released is needed again when it is undone, and until its end by its own commitments.
-fn has_begun(change: &CommitmentChange) -> bool {
-    change.phase() != ChangePhase::Pending && facts::is_open(change)
 }
 
 pub(crate) fn former_slots(change: &CommitmentChange, place: usize) -> Vec<FormerSlot> {

@@ -223,7 +223,7 @@ impl CoresBook {
 
 /// Until a change is accepted, what it releases is not free.
 fn is_undecided(phase: ChangePhase) -> bool {
-    matches!(phase, ChangePhase::Applying | ChangePhase::RollingBack | ChangePhase::Failed)
+    matches!(phase, ChangePhase::Pending | ChangePhase::Applying | ChangePhase::RollingBack | ChangePhase::Failed)
 }
 
 /// The cores that a spec holds in a place.

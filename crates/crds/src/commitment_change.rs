@@ -175,7 +175,7 @@ pub struct ChangeItemStatus {
     Display,
 )]
 pub enum ChangePhase {
-    /// Admitted; nothing is written yet.
+    /// Admitted; its first items are being written.
     #[default]
     Pending,
     /// The items are written, and their outcomes are awaited.

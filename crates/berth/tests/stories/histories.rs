@@ -13,7 +13,7 @@ use crate::support::world::World;
 const HISTORIES: &str = "histories.cortex.cloud";
 const VM: &str = "5f0e7c1a-9d2b-4c36-8a47-1b6d3e9f2c58";
 
-/// Two hosts and a commitment with one slot on one of them, which is the first of the answer.
+/// Two hosts and a commitment with one slot on the second of them, which is the first of the answer only because of the slot.
 async fn begin(uuid: &str, installed: bool) -> (World, [String; 2]) {
     let mut world = World::without_operator().await;
     if installed {
@@ -22,14 +22,13 @@ async fn begin(uuid: &str, installed: bool) -> (World, [String; 2]) {
     } else {
         world.kubectl(&["delete", "crd", "--ignore-not-found", "--timeout=30s", HISTORIES]).await;
     }
-    world.create(&host("node1", 2)).await;
     world.create(&host("node2", 2)).await;
     world.start().await;
-    hosts_are_known(&world).await;
     world.create(&rejectable(uuid, 1)).await;
-    let here = world.accepted(uuid).await.hosts_of(uuid)[0].clone();
-    let there = if here == "node1" { "node2" } else { "node1" };
-    let both = [here, there.to_owned()];
+    world.accepted(uuid).await;
+    world.create(&host("node1", 2)).await;
+    hosts_are_known(&world).await;
+    let both = ["node2", "node1"].map(str::to_owned);
     // The operator may see the slot later than the test does.
     until(async || answers_in_order(world.operator().api(), &both).await).await.unwrap();
     (world, both)

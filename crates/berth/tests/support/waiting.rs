@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Far more than anything here takes, because compilers may run at the same time.
-pub const WITHIN: Duration = Duration::from_secs(30);
+pub const WITHIN: Duration = Duration::from_secs(60);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
 

@@ -233,14 +233,14 @@ impl ConnectionPool {
     /// The longest idle one of the connections that count for this limit and give way to a connection of this peer.
     fn longest_idle(&self, limit: FullLimit, peer: IpAddr, now: Instant) -> Option<ConnectionId> {
         let own = self.count(peer);
-        let gives_way =
-            |owner: IpAddr, since: Instant| is_idle(since, now) || owner == peer || self.count(owner) > own;
+        let gives_way = |owner: IpAddr, since: Instant| is_idle(since, now) || owner == peer || self.count(owner) > own;
         let is_eligible = |owner: IpAddr, since: Instant| match limit {
             FullLimit::Connections => gives_way(owner, since),
             FullLimit::Peer => owner == peer,
             FullLimit::UnknownPeers => !self.known.contains_key(&owner) && gives_way(owner, since),
         };
-        let mut idle = self.idle.iter().filter_map(|(since, id)| self.open.get(id).map(|open| (*id, open.peer, *since)));
+        let mut idle =
+            self.idle.iter().filter_map(|(since, id)| self.open.get(id).map(|open| (*id, open.peer, *since)));
         idle.find(|(_, owner, since)| is_eligible(*owner, *since)).map(|(id, ..)| id)
     }
 

@@ -76,7 +76,8 @@ pub enum NextStep {
     Nothing,
     /// Waits until the commitments and their slots can be read.
     AwaitRead,
-    Begin,
+    /// Writes these items together with the first status: one does not wait for the other.
+    Begin(Vec<usize>),
     /// Writes the specs of these items.
     Write(Vec<usize>),
     /// Waits for outcomes, at most this long.
@@ -140,10 +141,18 @@ impl ChangeFacts {
     fn go_on(&self) -> NextStep {
         match self.phase {
             _ if self.is_unread => NextStep::AwaitRead,
-            ChangePhase::Pending => NextStep::Begin,
+            ChangePhase::Pending => self.begin(),
             ChangePhase::Applying => self.apply(),
             ChangePhase::Accepted => self.complete(),
             ChangePhase::RollingBack | ChangePhase::Failed | ChangePhase::RolledBack => self.undo(),
+        }
+    }
+
+    fn begin(&self) -> NextStep {
+        match self.apply() {
+            NextStep::Write(places) => NextStep::Begin(places),
+            roll_back @ NextStep::RollBack(_) => roll_back,
+            _ => NextStep::Begin(Vec::new()),
         }
     }
 

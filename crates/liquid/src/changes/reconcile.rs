@@ -10,6 +10,7 @@ use berth_cluster::{
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommitmentChange, CommitmentChangeStatus, CommittedResource, Reservation, facts, labels};
 use berth_telemetry::clock::Clock;
+use futures::future::join;
 use jiff::Timestamp;
 use kube::Resource as _;
 use tracing::{info, warn};
@@ -160,7 +161,15 @@ impl ChangeController {
                 let left = Some(facts.left).filter(|left| !left.is_zero());
                 Ok(Progress::Waits(Action::RequeueAfter(left.unwrap_or(UNREAD).min(UNREAD))))
             }
-            NextStep::Begin => self.write(key, change, status::begun(change, now)).await,
+            NextStep::Begin(places) => {
+                let (begun, written) =
+                    join(self.write(key, change, status::begun(change, now)), apply.write(&places)).await;
+                match written {
+                    // It is refused again by the next step, which undoes the change.
+                    Err(Error::Write(error)) if is_refused(&error) => begun,
+                    written => written.and(begun),
+                }
+            }
             NextStep::Write(places) => match apply.write(&places).await {
                 Err(Error::Write(error)) if is_refused(&error) => {
                     let reason = RollBackReason::Refused(error.to_string());

@@ -39,29 +39,24 @@ pub(super) fn accepted(
     status
 }
 
-/// The change is undone from now on. One that was never begun is finished at once.
+/// The change is undone from now on.
 pub(super) fn rolling_back(
     change: &CommitmentChange,
     facts: &ChangeFacts,
     reason: &RollBackReason,
     now: Timestamp,
 ) -> CommitmentChangeStatus {
-    let is_begun = facts.phase != ChangePhase::Pending;
-    let mut status = in_phase(change, if is_begun { ChangePhase::RollingBack } else { ChangePhase::RolledBack });
+    let mut status = in_phase(change, ChangePhase::RollingBack);
     let outcome = |item: &ItemFacts| match item.outcome {
         ItemOutcome::Rejected(_) => ChangeOutcome::Rejected,
         ItemOutcome::Accepted => ChangeOutcome::Accepted,
         ItemOutcome::Waiting => ChangeOutcome::Waiting,
     };
     status.roll_back_cause = Some(cause(reason));
-    status.items = items(facts, if is_begun { ChangeStep::Written } else { ChangeStep::None }, outcome);
+    status.items = items(facts, ChangeStep::Written, outcome);
     status.message = Some(describe(reason, facts));
     status.decided_at = Some(whole(now));
-    if is_begun {
-        set_finished(&mut status, change, false, texts::ROLLING_BACK, "", now);
-    } else {
-        finish(&mut status, change, texts::ROLLED_BACK, texts::AS_BEFORE, now);
-    }
+    set_finished(&mut status, change, false, texts::ROLLING_BACK, "", now);
     status
 }
 

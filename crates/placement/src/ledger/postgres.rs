@@ -25,8 +25,8 @@ use super::failure_log::{FailedUse, report_failure};
 use super::model_cache::{self, ModelCache};
 use super::times::timestamp;
 use super::{
-    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated, ProviderAllocations, RequestError, Usage,
-    UsageQuestion, Written, check,
+    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated, ProviderAllocations,
+    RequestError, Usage, UsageQuestion, Written, check,
 };
 use follow::{Position, ReplicaFollower, WAITING, Waiter};
 use pool::Pool;
@@ -161,7 +161,8 @@ impl Operated for PostgresLedger {
 impl Ledger for PostgresLedger {
     fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, RequestError>> {
         async move {
-            let answer = write::write(&self.pool, (&self.metrics, &self.space), &command, || self.clock.now(), until).await;
+            let answer =
+                write::write(&self.pool, (&self.metrics, &self.space), &command, || self.clock.now(), until).await;
             self.metrics.answered(&answer);
             answer
         }

@@ -28,7 +28,7 @@ impl OpenChange {
 
     pub(super) fn describe(&self) -> String {
         let what = match self.phase {
-            ChangePhase::Pending => "nothing is written yet",
+            ChangePhase::Pending => "its first commitments are being written",
             ChangePhase::Applying => "its commitments are written, or their outcomes are awaited",
             ChangePhase::Accepted => "it is accepted and being completed",
             ChangePhase::RollingBack => "it is being undone",

@@ -114,7 +114,7 @@ async fn the_open_change_of_a_commitment_is_named() {
     let change = testing::commitment_change("one", &[UUID]);
     scene.home.create(&change).unwrap();
     scene.home.take_log();
-    let line = "\n  Change       change-one of request committed-resource-one is Pending: nothing is written yet\n";
+    let line = "\n  Change       change-one of request committed-resource-one is Pending: its first commitments are being written\n";
     let shown = screen(&scene).await;
     assert!(shown.contains(line), "{shown}");
     let status = |phase: &str, finished: &str| {

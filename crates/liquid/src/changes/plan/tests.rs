@@ -130,6 +130,16 @@ fn before_its_acceptance_a_change_ends_with_its_process_its_caller_or_its_object
 }
 
 #[test]
+fn a_change_begins_with_its_first_writes() {
+    let begun = |items: &[ItemFacts]| plan(&change(ChangePhase::Pending, items));
+    assert_eq!(begun(&[unwritten("a", false), unwritten("b", true)]), NextStep::Begin(vec![1]));
+    assert_eq!(begun(&[item("a"), unwritten("b", false)]), NextStep::Begin(vec![1]), "a process has tried before");
+    assert_eq!(begun(&[item("a")]), NextStep::Begin(Vec::new()));
+    let conflicting = ItemFacts { state: ItemState::Conflicting, ..item("a") };
+    assert_eq!(begun(&[conflicting]), NextStep::RollBack(RollBackReason::Conflict));
+}
+
+#[test]
 fn a_commitment_that_another_writer_has_changed_is_a_conflict() {
     let conflicting = ItemFacts { state: ItemState::Conflicting, ..item("a") };
     let conflict = NextStep::RollBack(RollBackReason::Conflict);
