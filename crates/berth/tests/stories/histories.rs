@@ -11,7 +11,10 @@ use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
 const HISTORIES: &str = "histories.cortex.cloud";
+/// The tests may use one API server one after the other, so each has a VM of its own.
 const VM: &str = "5f0e7c1a-9d2b-4c36-8a47-1b6d3e9f2c58";
+const ASKED_OFTEN: &str = "0c4b8f56-27de-4e0a-b6a1-93d75c1e8f24";
+const WITHOUT_KIND: &str = "a85d21e7-6f3c-4b19-8d02-e4c7590b6f31";
 
 /// Two hosts and a commitment with one slot on the second of them, which is the first of the answer only because of the slot.
 async fn begin(uuid: &str, installed: bool) -> (World, [String; 2]) {
@@ -108,32 +111,32 @@ async fn with_the_kind_a_vm_has_a_history() {
 #[tokio::test]
 async fn a_history_keeps_the_last_decisions_and_begins_anew_when_it_was_deleted() {
     let (world, _) = begin("many-01", true).await;
-    let (api, request) = (world.operator().api(), wants(VM, &["node1", "node2"]));
+    let (api, request) = (world.operator().api(), wants(ASKED_OFTEN, &["node1", "node2"]));
     for _ in 0..15 {
         assert_eq!(ask(api, &request).await.len(), 2);
     }
     world.until_metric("berth_histories_total", &["written"], 15).await;
-    assert_eq!(history(&world, VM, 11).await.status.unwrap().history.len(), 10);
-    world.delete::<History>(&format!("nova-{VM}")).await;
+    assert_eq!(history(&world, ASKED_OFTEN, 11).await.status.unwrap().history.len(), 10);
+    world.delete::<History>(&format!("nova-{ASKED_OFTEN}")).await;
     let first = ask(api, &request).await[0].clone();
-    history(&world, VM, 1).await;
+    history(&world, ASKED_OFTEN, 1).await;
     // An ID that cannot be the name of an object gets no History, and is answered all the same.
     assert!(!ask(api, &wants("Not/A Name", &["node1", "node2"])).await.is_empty());
     world.until_metric("berth_histories_total", &["no_name"], 1).await;
-    starts(&world, VM, &first).await;
+    starts(&world, ASKED_OFTEN, &first).await;
     world.end().await;
 }
 
 #[tokio::test]
 async fn without_the_kind_the_slot_of_a_vm_tells_of_it() {
     let (world, both) = begin("event-1", false).await;
-    assert_eq!(ask(world.operator().api(), &wants(VM, &["node1", "node2"])).await, both);
-    let slot = booked(&world, VM).await;
-    let words = [format!("VM {VM} is expected in this slot."), format!("Selected host: {}.", both[0])];
+    assert_eq!(ask(world.operator().api(), &wants(WITHOUT_KIND, &["node1", "node2"])).await, both);
+    let slot = booked(&world, WITHOUT_KIND).await;
+    let words = [format!("VM {WITHOUT_KIND} is expected in this slot."), format!("Selected host: {}.", both[0])];
     reported(&world, "Reservation", &slot, "SchedulingSucceeded", &words.each_ref().map(String::as_str)).await;
     assert_eq!(http::sum(&world.operator().metrics().await, "berth_histories_total", &["not_installed"]), 1);
     let log = world.operator().log();
     assert_eq!(log.matches("kind History not installed").count(), 1, "{log}");
-    starts(&world, VM, &both[0]).await;
+    starts(&world, WITHOUT_KIND, &both[0]).await;
     world.end().await;
 }
