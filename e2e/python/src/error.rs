@@ -1,0 +1,26 @@
+//! The errors of this crate, which tell the user what to do.
+
+use std::process::ExitStatus;
+
+use thiserror::Error;
+
+/// Why there is no environment.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error(
+        "neither XDG_CACHE_HOME nor HOME is set to an absolute path; set one of them, so that Python environments have a \
+         place"
+    )]
+    NoCacheFolder,
+    #[error("python3 is not on the PATH, but tests need it; install python3-venv (`make setup` does)")]
+    PythonMissing,
+    /// Creating the environment or one of our scripts has failed.
+    #[error(
+        "`{command}` failed ({status}); Debian needs the package python3-venv for Python environments (`make setup` \
+         installs it), and packages come from PyPI. The end of its output:\n{output}"
+    )]
+    Failed { command: String, status: ExitStatus, output: String },
+    #[error(transparent)]
+    Io(#[from] berth_control_plane::Refused),
+}
