@@ -19,7 +19,7 @@ use crate::catalog::Interface;
 use crate::certificate::ClientCertificate;
 use crate::credentials::CredentialsSource;
 use crate::discovery::{IdentityUrl, choose_version, classify_url};
-use crate::login::{Login, decode_catalog, encode_request};
+use crate::login::{Login, decode_catalog, encode_request, refusal};
 
 /// How long a call may take.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -143,9 +143,11 @@ impl Session {
         let body = encode_request(&credentials.method).to_string();
         let request = self.shared.http.post(&url).header(CONTENT_TYPE, JSON).body(body);
         let call = Call::new("POST", &url, &[StatusCode::CREATED, StatusCode::ACCEPTED], "201 202");
-        let answer = call.send(request).await.map_err(|error| match error {
-            OpenStackError::Status { status: 401, body, .. } => OpenStackError::Refused(body),
-            other => other,
+        let answer = call.send(request).await.map_err(|error| match &error {
+            OpenStackError::Status { status, body, .. } => {
+                refusal(*status, body).map_or(error, OpenStackError::Refused)
+            }
+            _ => error,
         })?;
         let token = answer.token.ok_or_else(|| call.malformed("it has no X-Subject-Token"))?;
         let catalog = decode_catalog(&answer.body).map_err(|error| call.malformed(&error.to_string()))?;

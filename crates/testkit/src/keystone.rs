@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -18,6 +18,9 @@ use tokio::task::JoinHandle;
 
 /// The user that may log in, of the domain `Default`.
 pub const USER: &str = "berth";
+/// The project for which it may log in, of the same domain.
+const PROJECT: &str = "service";
+const DOMAIN: &str = "Default";
 
 /// A Keystone that ends when it is dropped.
 pub struct Keystone {
@@ -165,8 +168,11 @@ async fn log_in(State(state): State<Shared>, body: Bytes) -> Response {
     }
     let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
     let mut known = state.lock();
-    if !known.accepts(&asked["auth"]["identity"]) {
-        return refused();
+    if let Some(unknown) = known.unknown_credential(&asked["auth"]) {
+        return fail(StatusCode::NOT_FOUND, &format!("Could not find Application Credential: {unknown}."));
+    }
+    if !known.accepts(&asked["auth"]) {
+        return known.refuse();
     }
     known.logins += 1;
     let token = format!("token-{}", known.logins);
@@ -174,7 +180,11 @@ async fn log_in(State(state): State<Shared>, body: Bytes) -> Response {
     let identity = format!("http://{}/v3", known.address);
     let endpoints = ["public", "internal", "admin"].map(|interface| json!({ "interface": interface, "url": identity }));
     let catalog = json!([{ "type": "identity", "name": "keystone", "endpoints": endpoints }]);
-    let answer = json!({ "token": { "expires_at": "2099-01-01T12:00:00.000000Z", "catalog": catalog } });
+    let mut answer = json!({ "token": { "expires_at": "2099-01-01T12:00:00.000000Z" } });
+    let has_scope = asked["auth"]["identity"]["password"].is_null() || !asked["auth"]["scope"].is_null();
+    if has_scope {
+        answer["token"]["catalog"] = catalog;
+    }
     (StatusCode::CREATED, [("x-subject-token", token)], Json(answer)).into_response()
 }
 
@@ -185,25 +195,49 @@ async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, header
     let known = state.lock();
     let token = headers.get("x-auth-token").and_then(|token| token.to_str().ok());
     if !token.is_some_and(|token| known.tokens.contains(token)) {
-        return refused();
+        return known.refuse();
     }
     match known.domains.get(&id) {
         Some(name) => Json(json!({ "domain": { "id": id, "name": name, "enabled": true } })).into_response(),
-        None => (StatusCode::NOT_FOUND, "Could not find domain").into_response(),
+        None => fail(StatusCode::NOT_FOUND, &format!("Could not find domain: {id}.")),
     }
 }
 
 impl Known {
-    fn accepts(&self, identity: &Value) -> bool {
-        let user = &identity["password"]["user"];
-        let by_password = user["name"] == USER && user["password"] == self.password.as_str();
-        let given = &identity["application_credential"];
+    /// The ID of the application credential in a login, if there is none of it.
+    fn unknown_credential<'a>(&self, auth: &'a Value) -> Option<&'a str> {
+        let id = auth["identity"]["application_credential"]["id"].as_str()?;
+        let is_known = self.application_credential.as_ref().is_some_and(|(known, _)| known == id);
+        (!is_known).then_some(id)
+    }
+
+    fn accepts(&self, auth: &Value) -> bool {
+        let given = &auth["identity"]["application_credential"];
         let credential = self.application_credential.as_ref();
-        by_password
+        self.accepts_password(auth)
             || credential.is_some_and(|(id, secret)| given["id"] == id.as_str() && given["secret"] == secret.as_str())
+    }
+
+    /// The scope is the project or missing.
+    fn accepts_password(&self, auth: &Value) -> bool {
+        let (user, scope) = (&auth["identity"]["password"]["user"], &auth["scope"]);
+        let is_default = |place: &Value| place["domain"]["name"] == DOMAIN;
+        let project = &scope["project"];
+        let is_known = scope.is_null() || (project["name"] == PROJECT && is_default(project));
+        is_default(user) && user["name"] == USER && user["password"] == self.password.as_str() && is_known
+    }
+
+    /// As Keystone refuses tokens and credentials.
+    fn refuse(&self) -> Response {
+        let mut response = fail(StatusCode::UNAUTHORIZED, "The request you have made requires authentication.");
+        let challenge = HeaderValue::try_from(format!("Keystone uri=\"http://{}/v3\"", self.address));
+        challenge.into_iter().for_each(|value| drop(response.headers_mut().insert("www-authenticate", value)));
+        response
     }
 }
 
-fn refused() -> Response {
-    (StatusCode::UNAUTHORIZED, "The request you have made requires authentication.").into_response()
+fn fail(status: StatusCode, message: &str) -> Response {
+    let title = status.canonical_reason().unwrap_or_default();
+    let error = json!({ "error": { "code": status.as_u16(), "message": message, "title": title } });
+    (status, Json(error)).into_response()
 }
