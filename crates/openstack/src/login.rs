@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_from_other_answers() {
+    fn only_a_refusal_of_keystone_is_one() {
         let answer = json!({ "error": { "message": "no entry" } }).to_string();
         assert_eq!(refusal(401, &answer).as_deref(), Some("no entry"));
         assert_eq!(refusal(401, "<html>").as_deref(), Some("<html>"), "of a proxy");

@@ -52,9 +52,8 @@ impl Api {
     /// The URL is that of the version, `.../v3`.
     pub fn new(url: &str) -> Result<Self, Error> {
         // Tests share a client, and a kept connection would end with the runtime of the test that has opened it.
-        let settings = || {
-            Client::builder().timeout(ANSWER_WITHIN).pool_max_idle_per_host(0).redirect(redirect::Policy::none())
-        };
+        let settings =
+            || Client::builder().timeout(ANSWER_WITHIN).pool_max_idle_per_host(0).redirect(redirect::Policy::none());
         let http = client::build(settings).map_err(|error| Error::Client(client::line(error)))?;
         Ok(Self { http, url: url.trim_end_matches('/').to_owned() })
     }
@@ -102,8 +101,7 @@ impl Api {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
-        let failed =
-            |error| Error::Unanswered { request: format!("{method} {path}"), cause: client::line(error) };
+        let failed = |error| Error::Unanswered { request: format!("{method} {path}"), cause: client::line(error) };
         let response = request.send().await.map_err(failed)?;
         let status = response.status().as_u16();
         let token = response.headers().get(SUBJECT).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -130,7 +128,9 @@ impl Scope<'_> {
             Self::None => None,
             Self::System => Some(json!({ "system": { "all": true } })),
             Self::Domain(name) => Some(json!({ "domain": { "name": name } })),
-            Self::Project { name, domain } => Some(json!({ "project": { "name": name, "domain": { "name": domain } } })),
+            Self::Project { name, domain } => {
+                Some(json!({ "project": { "name": name, "domain": { "name": domain } } }))
+            }
         }
     }
 }

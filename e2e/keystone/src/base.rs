@@ -30,7 +30,8 @@ pub(crate) struct Base {
 impl Base {
     /// Finds both in the cache, or creates them.
     pub(crate) async fn obtain() -> Result<Self, Error> {
-        let packages = Packages { part: PART, main: "keystone", requirements: REQUIREMENTS, modules: "keystone, werkzeug" };
+        let packages =
+            Packages { part: PART, main: "keystone", requirements: REQUIREMENTS, modules: "keystone, werkzeug" };
         let python = packages.obtain().await?;
         let name = format!("database-{}", digest(&(REQUIREMENTS.to_owned() + &SOURCES.concat())));
         let make = async |folder: &Path| make(&python, folder).await;

@@ -8,11 +8,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
-use crate::Error;
 use crate::api::{Api, Login};
 use crate::base::Base;
-use crate::seed;
 use crate::server::{self, Settings};
+use crate::{Error, seed};
 
 /// A Keystone; it is killed when this value is dropped, and its data removed.
 #[derive(Debug)]

@@ -46,7 +46,7 @@ pub(crate) struct Seeded {
 }
 
 /// The login of the administrator of everything.
-pub(crate) fn administrator() -> Login<'static> {
+pub fn administrator() -> Login<'static> {
     Login { user: ADMIN, user_domain: DOMAIN, password: PASSWORD, scope: Scope::System }
 }
 
@@ -126,7 +126,8 @@ impl Seeder<'_> {
     async fn service(&self, kind: &str, name: &str, url: &str) -> Result<(), Error> {
         let service = self.create("service", &json!({ "type": kind, "name": name })).await?;
         for interface in INTERFACES {
-            let endpoint = json!({ "service_id": service, "interface": interface, "url": url, "region_id": "region-1" });
+            let endpoint =
+                json!({ "service_id": service, "interface": interface, "url": url, "region_id": "region-1" });
             self.create("endpoint", &endpoint).await?;
         }
         Ok(())

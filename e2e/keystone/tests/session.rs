@@ -84,9 +84,7 @@ impl Setting {
     /// The name of a domain, asked with a new session; of an error everything that does not differ between addresses.
     async fn name_of(&self, domain: &str, secret: &Secret) -> Result<String, String> {
         let name = session(secret).resolve(domain).await;
-        let one_text = |error: OpenStackError| {
-            error.to_string().replace(&self.url, "URL").replace(&self.corp, "corp")
-        };
+        let one_text = |error: OpenStackError| error.to_string().replace(&self.url, "URL").replace(&self.corp, "corp");
         name.map(|name| name.to_string()).map_err(one_text)
     }
 }

@@ -41,7 +41,7 @@ impl Packages<'_> {
         let works = async |folder: &Path| self.work(folder).await;
         let make = async |folder: &Path| {
             eprintln!("{}: making its Python environment, once; this takes about a minute", self.part);
-            install(folder, self.requirements).await
+            install(folder, self.requirements).await.map_err(|error| Error::Environment(Box::new(error)))
         };
         let folder = prepare(&cache, &self.name(), works, make).await?;
         Ok(Python { program: program(&folder) })

@@ -15,11 +15,12 @@ pub enum Error {
     NoCacheFolder,
     #[error("python3 is not on the PATH, but tests need it; install python3-venv (`make setup` does)")]
     PythonMissing,
-    /// Creating the environment or one of our scripts has failed.
     #[error(
-        "`{command}` failed ({status}); Debian needs the package python3-venv for Python environments (`make setup` \
-         installs it), and packages come from PyPI. The end of its output:\n{output}"
+        "a Python environment could not be made: {0}\nDebian needs the package python3-venv (`make setup` installs it), \
+         and packages come from PyPI"
     )]
+    Environment(#[source] Box<Self>),
+    #[error("`{command}` failed ({status}); the end of its output:\n{output}")]
     Failed { command: String, status: ExitStatus, output: String },
     #[error(transparent)]
     Io(#[from] berth_control_plane::Refused),

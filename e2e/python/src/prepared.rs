@@ -101,7 +101,10 @@ mod tests {
         };
         let twice = tokio::join!(prepare(&cache, "one", works, make), prepare(&cache, "one", works, make));
         let folder = cache.0.join("one");
-        assert_eq!((twice.0.unwrap(), twice.1.unwrap(), made.load(Ordering::Relaxed)), (folder.clone(), folder.clone(), 1));
+        assert_eq!(
+            (twice.0.unwrap(), twice.1.unwrap(), made.load(Ordering::Relaxed)),
+            (folder.clone(), folder.clone(), 1)
+        );
 
         fs::remove_file(folder.join("done")).unwrap();
         fs::write(folder.join("old"), "").unwrap();
