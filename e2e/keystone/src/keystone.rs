@@ -91,6 +91,11 @@ impl Keystone {
         self.base.seeded.domains.get(name).map(String::as_str)
     }
 
+    /// The ID of a project of this name.
+    pub fn project(&self, name: &str) -> Option<&str> {
+        self.base.seeded.projects.get(name).map(String::as_str)
+    }
+
     /// The ID of the application credential of [`seed::BERTH`]; its secret is [`seed::PASSWORD`].
     pub fn application_credential(&self) -> &str {
         &self.base.seeded.credential

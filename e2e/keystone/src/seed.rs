@@ -39,8 +39,9 @@ const SERVICES: [(&str, &str, &str); 3] = [
 /// The IDs of what was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seeded {
-    /// Those of domains, by name.
+    /// Those of domains and projects, by name.
     pub(crate) domains: BTreeMap<String, String>,
+    pub(crate) projects: BTreeMap<String, String>,
     /// That of the application credential.
     pub(crate) credential: String,
 }
@@ -72,8 +73,8 @@ pub(crate) async fn seed(api: &Api) -> Result<Seeded, Error> {
         seeder.service(kind, name, url).await?;
     }
     let credential = application_credential(api, &users[BERTH]).await?;
-    let domains = seeder.ids("domains").await?;
-    Ok(Seeded { domains, credential })
+    let (domains, projects) = (seeder.ids("domains").await?, seeder.ids("projects").await?);
+    Ok(Seeded { domains, projects, credential })
 }
 
 /// Creates a user with these roles in [`PROJECT`].

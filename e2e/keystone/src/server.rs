@@ -20,11 +20,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     pub token_lifetime: Duration,
+    /// Rules that replace those of Keystone, as YAML.
+    pub policy: &'static str,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { token_lifetime: Duration::from_secs(3600) }
+        Self { token_lifetime: Duration::from_secs(3600), policy: "{}" }
     }
 }
 
@@ -33,10 +35,13 @@ pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(name)
 }
 
-/// Writes `keystone.conf` into a directory.
+/// Writes `keystone.conf` and the policy into a directory.
 pub(crate) fn configure(folder: &Path, port: u16, settings: &Settings) -> Result<(), Error> {
-    let file = folder.join("keystone.conf");
-    fs::write(&file, text(folder, port, settings)).map_err(Error::path("write", &file))
+    let files = [("keystone.conf", text(folder, port, settings)), ("policy.yaml", settings.policy.to_owned())];
+    files.into_iter().try_for_each(|(name, text)| {
+        let file = folder.join(name);
+        fs::write(&file, text).map_err(Error::path("write", &file))
+    })
 }
 
 /// Starts Keystone in a directory that is complete; returns when it answers.
@@ -67,6 +72,7 @@ fn text(folder: &Path, port: u16, settings: &Settings) -> String {
          [fernet_receipts]\nkey_repository = {folder}/fernet-receipts\n\
          [credential]\nkey_repository = {folder}/credentials\n\
          [identity]\npassword_hash_rounds = 4\n\
+         [oslo_policy]\npolicy_file = {folder}/policy.yaml\n\
          [cache]\nenabled = false\n"
     )
 }
