@@ -44,10 +44,11 @@ run: check-tools ## Show the operator at work on a real control plane, or two wi
 	@$(BUILT)/debug/berth-demo $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: e2e
-e2e: check-tools ## Run `berth e2e-commitments` against the system of `make run`.
+e2e: check-tools ## Run `berth e2e-commitments` against the system of `make run`, with and without authentication of callers.
 	$(CARGO) build --locked -p berth -p berth-demo -p berth-control-plane
 	@$(BUILT)/debug/berth-control-plane build
 	@$(BUILT)/debug/berth-demo --checks
+	@$(BUILT)/debug/berth-demo --checks --auth
 
 .PHONY: test
 test: ensure-tools ## Run all tests, the demonstrations among them, and print the totals.
@@ -136,7 +137,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1
 
-FUZZ_TARGETS := configuration flavor_groups liquid_body names placement_body placement_head placement_query quantity request
+FUZZ_TARGETS := configuration flavor_groups liquid_body names placement_body placement_head placement_query quantity request token_answer
 
 .PHONY: fuzz
 fuzz: check-tools ## Give readers what nobody has thought of, each for SECONDS=60; TARGET=request, or another one, alone.
