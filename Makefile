@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 CARGO := cargo
 CONTROL_PLANE := $(CARGO) run --locked -q -p berth-control-plane --
 PLACEMENT_GABBI := $(CARGO) run --locked -q -p berth-placement-gabbi --
+KEYSTONE := $(CARGO) run --locked -q -p berth-keystone --
 
 .PHONY: help
 help: ## List these targets.
@@ -16,11 +17,12 @@ help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
-setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once, fetch Placement's suite.
+setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once, fetch Placement's suite and Keystone.
 	@hack/setup.sh install
 	$(CARGO) fetch --locked
 	$(CONTROL_PLANE) build
 	$(PLACEMENT_GABBI) --prepare
+	$(KEYSTONE) prepare
 
 .PHONY: check-tools
 check-tools:
@@ -42,14 +44,19 @@ run: check-tools ## Show the operator at work on a real control plane, or two wi
 	@$(BUILT)/debug/berth-demo $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: e2e
-e2e: check-tools ## Run `berth e2e-commitments` against the system of `make run`.
+e2e: check-tools ## Run `berth e2e-commitments` against the system of `make run`, with and without authentication of callers.
 	$(CARGO) build --locked -p berth -p berth-demo -p berth-control-plane
 	@$(BUILT)/debug/berth-control-plane build
 	@$(BUILT)/debug/berth-demo --checks
+	@$(BUILT)/debug/berth-demo --checks --auth
 
 .PHONY: test
 test: ensure-tools ## Run all tests, the demonstrations among them, and print the totals.
 	@hack/test.sh
+
+.PHONY: keystone
+keystone: check-tools ## Start a real Keystone with users and roles for tests, and say how to log in.
+	@$(KEYSTONE) up
 
 .PHONY: placement-suite
 placement-suite: check-tools ## Run Placement's own suite against `berth placement`; FILE=basic-http one file, REFERENCE=1 against Placement itself.
@@ -130,7 +137,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1
 
-FUZZ_TARGETS := configuration flavor_groups liquid_body names placement_body placement_head placement_query quantity request
+FUZZ_TARGETS := configuration flavor_groups liquid_body names placement_body placement_head placement_query quantity request token_answer
 
 .PHONY: fuzz
 fuzz: check-tools ## Give readers what nobody has thought of, each for SECONDS=60; TARGET=request, or another one, alone.

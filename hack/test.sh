@@ -78,6 +78,10 @@ echo "== the Python environment of Placement's suite"
 suite=$(program "$work/messages" berth-placement-gabbi)
 [ -z "$suite" ] || "$suite" --prepare
 
+echo "== Keystone"
+keystone=$(program "$work/messages" berth-keystone)
+[ -z "$keystone" ] || "$keystone" prepare
+
 echo "== tests"
 {
   renice -n 19 -p "$BASHPID" >/dev/null

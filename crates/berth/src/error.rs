@@ -21,6 +21,20 @@ pub enum Error {
     Placement(#[from] berth_placement::serve::ServeError),
     #[error("the policy file {} cannot be used: {why}", path.display())]
     Policies { path: PathBuf, why: String },
+    /// Callers authenticate, and the means for it are missing.
+    #[error(
+        "authentication by Keystone needs credentials: set keystoneSecretRef, or keystoneURL with osUsername and osPassword"
+    )]
+    NoKeystone,
+    /// The credentials of Keystone are in a Secret, and there is no API server to read it from.
+    #[error(
+        "the credentials of Keystone are in a Secret (keystoneSecretRef), and there is no API server to read it from; set KUBECONFIG, \
+         run in a pod with a service account, or write keystoneURL, osUsername and osPassword into the secrets file instead"
+    )]
+    NoSecrets {
+        #[source]
+        source: ConnectError,
+    },
     #[error("no server answers at {address}; start `berth placement`, or give its --metrics-listen")]
     NoServer {
         address: String,

@@ -6,6 +6,7 @@ pub mod commands;
 mod error;
 mod log_level;
 pub mod operator;
+mod policy_file;
 mod watchdog;
 pub mod wiring;
 

@@ -3,9 +3,11 @@
 
 mod api;
 mod body;
+mod callers;
 mod endpoint;
 mod handler;
 mod metrics;
+mod policies;
 mod project;
 mod refusal;
 #[cfg(test)]
@@ -20,10 +22,12 @@ use axum::routing::any;
 
 pub use api::{LiquidAccess, LiquidApi, LiquidParts};
 pub use body::BodyLimits;
+pub use callers::LiquidCallers;
 use endpoint::Endpoint;
 pub use endpoint::Switches;
 pub use handler::{AnsweredChange, ChangeCall, ChangeHandler};
 pub use metrics::LiquidMetrics;
+pub use policies::default_policies;
 use refusal::Refusal;
 
 /// The five routes. Bodies are bounded here, whatever the listener allows.

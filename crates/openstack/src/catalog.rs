@@ -58,8 +58,15 @@ impl Catalog {
     pub(crate) fn endpoint(&self, service: &str, interface: Interface) -> Result<String, OpenStackError> {
         let services = self.0.iter().filter(|one| one.r#type == service);
         let mut endpoints = services.flat_map(|one| &one.endpoints).filter(|one| one.interface == interface.as_str());
-        endpoints.next().map(|endpoint| with_slash(&endpoint.url)).ok_or(OpenStackError::NoEndpoint)
+        let url = endpoints.next().map(|endpoint| with_slash(&endpoint.url)).ok_or(OpenStackError::NoEndpoint)?;
+        Ok(if service == "identity" { with_version(&url) } else { url })
     }
+}
+
+/// The catalog may have the address of Keystone without its version, or with a former one.
+fn with_version(url: &str) -> String {
+    let root = ["v3/", "v2.0/"].iter().find_map(|version| url.strip_suffix(version));
+    format!("{}v3/", root.unwrap_or(url))
 }
 
 pub(crate) fn with_slash(url: &str) -> String {
@@ -86,6 +93,9 @@ mod tests {
         assert_eq!(catalog.endpoint("identity", Interface::Public).unwrap(), "https://id.example/v3/");
         assert_eq!(catalog.endpoint("identity", Interface::Internal).unwrap(), "http://id.local/v3/");
         assert_eq!(catalog.endpoint("resources", Interface::Public).unwrap(), "https://limes.example/");
+        for url in ["http://id.local", "http://id.local/v2.0", "http://id.local/v3/"] {
+            assert_eq!(with_version(&with_slash(url)), "http://id.local/v3/");
+        }
         for (service, interface) in [("compute", Interface::Public), ("identity", Interface::Admin)] {
             assert_eq!(catalog.endpoint(service, interface), Err(OpenStackError::NoEndpoint));
         }

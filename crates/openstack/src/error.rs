@@ -31,6 +31,8 @@ pub enum OpenStackError {
     /// Keystone does not accept user and password, or the application credential.
     #[error("keystone refuses the credentials: {0}")]
     Refused(String),
+    #[error("keystone does not let our user validate the tokens of others; give it the role service or admin")]
+    MayNotValidate,
     #[error("No suitable endpoint could be found in the service catalog.")]
     NoEndpoint,
     #[error(

@@ -57,6 +57,18 @@ pub(crate) fn decode_catalog(body: &[u8]) -> Result<Catalog, serde_json::Error> 
     serde_json::from_slice::<Answer>(body).map(|answer| answer.token.catalog.unwrap_or_default())
 }
 
+/// Why Keystone refuses a login, if this answer does. It answers 404 for an application credential that it does not know; a 404
+/// of another server is no error of Keystone.
+pub(crate) fn refusal(status: u16, answer: &str) -> Option<String> {
+    let error: Value = serde_json::from_str(answer).unwrap_or_default();
+    let message = error["error"]["message"].as_str();
+    match status {
+        401 => Some(message.unwrap_or(answer).to_owned()),
+        404 => message.map(str::to_owned),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +101,15 @@ mod tests {
         let expected = json!({ "auth": { "identity": { "methods": ["application_credential"],
             "application_credential": { "id": "ac-1", "secret": "s3cret" } } } });
         assert_eq!(encode_request(&method), expected);
+    }
+
+    #[test]
+    fn only_a_refusal_of_keystone_is_one() {
+        let answer = json!({ "error": { "message": "no entry" } }).to_string();
+        assert_eq!(refusal(401, &answer).as_deref(), Some("no entry"));
+        assert_eq!(refusal(401, "<html>").as_deref(), Some("<html>"), "of a proxy");
+        assert_eq!(refusal(404, &answer).as_deref(), Some("no entry"));
+        assert_eq!((refusal(404, "<html>"), refusal(503, &answer)), (None, None));
     }
 
     #[test]

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_http::client;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, StatusCode};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
@@ -19,7 +21,8 @@ use crate::catalog::Interface;
 use crate::certificate::ClientCertificate;
 use crate::credentials::CredentialsSource;
 use crate::discovery::{IdentityUrl, choose_version, classify_url};
-use crate::login::{Login, decode_catalog, encode_request};
+use crate::login::{Login, decode_catalog, encode_request, refusal};
+use crate::tokens::{TokenValidator, ValidToken, Verdict, is_refusal_of_keystone};
 
 /// How long a call may take.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -67,8 +70,17 @@ struct LoggedIn {
     interface: Interface,
 }
 
+/// A GET request to a service of the catalog.
+struct Question<'a> {
+    service: &'a str,
+    path: &'a [&'a str],
+    /// The token that the question is about. Keystone may quote it in its answer, which is therefore not quoted in errors.
+    subject: Option<&'a SecretString>,
+}
+
 /// An answer with a status that was expected.
 struct Answer {
+    status: StatusCode,
     token: Option<String>,
     body: Vec<u8>,
 }
@@ -80,6 +92,7 @@ struct Call {
     url: String,
     expected: &'static [StatusCode],
     expected_text: &'static str,
+    quotes_answer: bool,
 }
 
 impl Session {
@@ -101,17 +114,28 @@ impl Session {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Sends GET to an endpoint of the catalog. When its token was not accepted, it is renewed and the call sent once more.
+    /// The token of this session, for calls that others make with it.
+    pub async fn token(&self) -> Result<SecretString, OpenStackError> {
+        Ok(self.log_in(None).await?.login.token.clone())
+    }
+
+    /// Sends GET to an endpoint of the catalog.
     pub(crate) async fn get(&self, service: &str, path: &[&str]) -> Result<Vec<u8>, OpenStackError> {
+        let question = Question { service, path, subject: None };
+        self.ask(&question).await.map(|answer| answer.body)
+    }
+
+    /// When our token was not accepted, it is renewed and the call sent once more.
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, OpenStackError> {
         let login = self.log_in(None).await?;
-        let first = match self.fetch(&login, service, path).await {
+        let first = match self.send(&login, question).await {
             Err(error) if error.is_unauthorized() => error,
             other => return other,
         };
         let renewed = self.log_in(Some(&login)).await;
         let renewed =
             renewed.map_err(|second| OpenStackError::Renewal { first: Box::new(first), second: Box::new(second) })?;
-        let repeated = self.fetch(&renewed, service, path).await;
+        let repeated = self.send(&renewed, question).await;
         repeated.map_err(|error| OpenStackError::AfterRenewal(Box::new(error)))
     }
 
@@ -143,9 +167,11 @@ impl Session {
         let body = encode_request(&credentials.method).to_string();
         let request = self.shared.http.post(&url).header(CONTENT_TYPE, JSON).body(body);
         let call = Call::new("POST", &url, &[StatusCode::CREATED, StatusCode::ACCEPTED], "201 202");
-        let answer = call.send(request).await.map_err(|error| match error {
-            OpenStackError::Status { status: 401, body, .. } => OpenStackError::Refused(body),
-            other => other,
+        let answer = call.send(request).await.map_err(|error| match &error {
+            OpenStackError::Status { status, body, .. } => {
+                refusal(*status, body).map_or(error, OpenStackError::Refused)
+            }
+            _ => error,
         })?;
         let token = answer.token.ok_or_else(|| call.malformed("it has no X-Subject-Token"))?;
         let catalog = decode_catalog(&answer.body).map_err(|error| call.malformed(&error.to_string()))?;
@@ -158,12 +184,39 @@ impl Session {
         choose_version(url, &answer.body).map_err(|cause| call.malformed(&cause))
     }
 
-    async fn fetch(&self, login: &LoggedIn, service: &str, path: &[&str]) -> Result<Vec<u8>, OpenStackError> {
-        let segments: Vec<String> =
-            path.iter().map(|segment| utf8_percent_encode(segment, SEGMENT).to_string()).collect();
-        let url = login.login.catalog.endpoint(service, login.interface)? + &segments.join("/");
-        let request = self.shared.http.get(&url).header(X_AUTH_TOKEN, login.login.token.expose_secret());
-        Call::new("GET", &url, &[StatusCode::OK], "200").send(request).await.map(|answer| answer.body)
+    async fn send(&self, login: &LoggedIn, question: &Question<'_>) -> Result<Answer, OpenStackError> {
+        let segments = question.path.iter().map(|segment| utf8_percent_encode(segment, SEGMENT).to_string());
+        let segments: Vec<String> = segments.collect();
+        let url = login.login.catalog.endpoint(question.service, login.interface)? + &segments.join("/");
+        let get = |url: &str| self.shared.http.get(url).header(X_AUTH_TOKEN, login.login.token.expose_secret());
+        match question.subject {
+            None => Call::new("GET", &url, &[StatusCode::OK], "200").send(get(&url)).await,
+            Some(token) => {
+                let request = get(&format!("{url}?nocatalog")).header(X_SUBJECT_TOKEN, token.expose_secret());
+                let call = Call::new("GET", &url, &[StatusCode::OK, StatusCode::NOT_FOUND], "200 404");
+                call.without_quotes().send(request).await
+            }
+        }
+    }
+
+    async fn check_token(&self, token: &SecretString) -> Result<Verdict, OpenStackError> {
+        let question = Question { service: "identity", path: &["auth", "tokens"], subject: Some(token) };
+        let answer = self.ask(&question).await.map_err(|error| match error {
+            OpenStackError::Status { status: 403, .. } => OpenStackError::MayNotValidate,
+            other => other,
+        })?;
+        let malformed = |cause: String| OpenStackError::Malformed { url: "auth/tokens".to_owned(), cause };
+        match answer.status {
+            StatusCode::OK => ValidToken::decode(&answer.body).map(Verdict::Valid).map_err(malformed),
+            _ if is_refusal_of_keystone(&answer.body) => Ok(Verdict::Unknown),
+            _ => Err(malformed("404, but not from keystone".to_owned())),
+        }
+    }
+}
+
+impl TokenValidator for Session {
+    fn validate<'a>(&'a self, token: &'a SecretString) -> BoxFuture<'a, Result<Verdict, OpenStackError>> {
+        self.check_token(token).boxed()
     }
 }
 
@@ -189,7 +242,11 @@ impl LoginState {
 
 impl Call {
     fn new(method: &'static str, url: &str, expected: &'static [StatusCode], expected_text: &'static str) -> Self {
-        Self { method, url: without_user(url), expected, expected_text }
+        Self { method, url: without_user(url), expected, expected_text, quotes_answer: true }
+    }
+
+    fn without_quotes(self) -> Self {
+        Self { quotes_answer: false, ..self }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Answer, OpenStackError> {
@@ -210,11 +267,11 @@ impl Call {
                 url: self.url.clone(),
                 expected: self.expected_text,
                 status: answer.status().as_u16(),
-                body: quote(&body),
+                body: if self.quotes_answer { quote(&body) } else { "(not shown)".to_owned() },
             });
         }
         let token = answer.headers().get(X_SUBJECT_TOKEN).and_then(|value| value.to_str().ok());
-        Ok(Answer { token: token.map(str::to_owned), body })
+        Ok(Answer { status: answer.status(), token: token.map(str::to_owned), body })
     }
 
     fn unanswered(&self, cause: String) -> OpenStackError {

@@ -5,6 +5,8 @@ mod seeds;
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_openstack::authentication::Authentication;
+use berth_openstack::policy::Policies;
 use berth_placement_model::question::GenerationOptions;
 use berth_telemetry::clock::{Clock, SystemClock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -13,9 +15,7 @@ use tokio::time::{Instant, timeout_at};
 pub use seeds::Seeds;
 
 use crate::ledger::Ledger;
-use crate::policy::Policies;
 use crate::protocol::api_error::ApiError;
-use crate::protocol::authentication::Authentication;
 use crate::protocol::cors::Cors;
 
 /// The limits of the API.

@@ -20,4 +20,3 @@ mod unread;
 pub use api::{Api, Bounds};
 pub use berth_placement_model::question::GenerationOptions;
 pub use ledger::Ledger;
-pub use policy::Policies;

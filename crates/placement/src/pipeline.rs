@@ -13,6 +13,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
 use berth_http::Peer;
+use berth_openstack::authentication::{Caller, RETRY_AFTER, Unknown};
+use berth_openstack::policy::Target;
 use berth_placement_model::Version;
 use futures::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
@@ -20,9 +22,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::answer::Answer;
 use crate::api::Api;
 use crate::handlers::call::Call;
-use crate::policy::Target;
 use crate::protocol::api_error::{ApiError, ErrorContext};
-use crate::protocol::authentication::{Caller, Unknown};
 use crate::protocol::names::{self, RequestId};
 use crate::protocol::{accept, body, content, microversion, target};
 use crate::route::{self, Destination, Endpoint, Media, PATHS, Route};
@@ -127,7 +127,7 @@ async fn caller(api: &Api, parts: &Parts, until: Instant) -> Result<Caller, ApiE
     }
     let caller = api.authentication.caller(&parts.headers, until).await.map_err(|unknown| match unknown {
         Unknown::Unauthorized => ApiError::new(StatusCode::UNAUTHORIZED, ""),
-        Unknown::Unavailable(cause) => ApiError::unavailable(cause),
+        Unknown::Unavailable(cause) => ApiError::unavailable(cause).with_retry_after(RETRY_AFTER),
     })?;
     if api.authentication.proves_callers() {
         Peer::mark_authenticated_in(&parts.extensions);

@@ -2,7 +2,6 @@
 
 pub mod accept;
 pub mod api_error;
-pub mod authentication;
 pub mod body;
 pub mod content;
 pub mod cors;

@@ -16,6 +16,9 @@ use axum::routing::get;
 use axum::{Json, Router};
 use berth_http::metrics::HttpMetrics;
 use berth_http::{Access, Address, Authorizer, Component, HttpError, Limits, Readiness, Server, health, needs_tls};
+use berth_openstack::TokenMetrics;
+use berth_openstack::authentication::{Authentication, Off};
+use berth_openstack::policy::Policies;
 use berth_placement_model::Model;
 use berth_telemetry::clock::SystemClock;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
@@ -28,9 +31,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::Seeds;
 use crate::ledger::{Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated};
-use crate::protocol::authentication::{Authentication, Off};
 use crate::protocol::cors::Cors;
-use crate::{Api, GenerationOptions, Policies};
+use crate::{Api, GenerationOptions};
 
 pub use database::Database;
 
@@ -74,6 +76,7 @@ pub enum ServeError {
 pub fn metrics(registry: &Metrics) -> Result<(), MetricsError> {
     HttpMetrics::register(registry)?;
     LedgerMetrics::register(registry)?;
+    TokenMetrics::register(registry)?;
     register(registry, &Watched::default())
 }
 

@@ -18,6 +18,7 @@ mod finding;
 mod flavor_group_resources;
 mod history;
 mod http;
+mod keystone;
 mod mask;
 mod placement;
 mod quota;
@@ -53,6 +54,7 @@ pub use finding::{Finding, Findings, KeyDoc, Severity};
 pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
 pub use history::History;
 pub use http::Http;
+pub use keystone::{KeystoneKeys, Password};
 pub use mask::mask_urls;
 pub use placement::Placement;
 pub use quota::Quota;
@@ -101,6 +103,8 @@ pub struct Configuration {
     pub disruption_limit: DisruptionLimit,
     /// `pause`.
     pub pause: Pause,
+    /// Credentials of Keystone that are not in a Secret.
+    pub keystone_keys: KeystoneKeys,
     /// `auth`.
     pub auth: Auth,
     /// `history`: History objects.
@@ -179,6 +183,7 @@ impl Configuration {
         let enabled_controllers = controllers::controllers(s);
         let enabled_tasks = controllers::tasks(s);
         let common = Common::read(s);
+        let keystone_keys = KeystoneKeys::read(s, common.keystone.is_some());
         let mut committed_resource_api = s.section("committedResourceAPI", CommittedResourceApi::read);
         committed_resource_api.flavor_groups.add_old_place(s);
         let all_zones = committed_resource_api.quota_served_availability_zones.is_empty();
@@ -197,7 +202,8 @@ impl Configuration {
             scheduler: Scheduler::read(s),
             disruption_limit: s.renamed_section("brake", "disruptionLimit", DisruptionLimit::read),
             pause: s.renamed_section("freeze", "pause", Pause::read),
-            auth: s.section("auth", |s| Auth::read(s, common.keystone.is_some())),
+            auth: s.section("auth", |s| Auth::read(s, keystone_keys.has_credentials)),
+            keystone_keys,
             history: s.section("history", History::read),
             http: s.section("http", Http::read),
             placement: s.section("placement", Placement::read),

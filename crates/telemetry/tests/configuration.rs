@@ -97,7 +97,10 @@ fn the_complete_sample_loads() {
     let loaded = read(&sample, false).unwrap();
     assert_eq!(
         lines(Ok(loaded.clone())),
-        [r#"enabledControllers[3]: "failover-reservations-controller" is not provided by this binary"#]
+        [
+            r#"enabledControllers[3]: "failover-reservations-controller" is not provided by this binary"#,
+            r#"auth.mode: is not set: the credentials of Keystone turn authentication on; set it to "off" to turn it off"#,
+        ]
     );
     assert_eq!(loaded.findings.0[0].severity, Severity::Info);
     let configuration = loaded.configuration;
@@ -206,8 +209,6 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
         },
         "committedResourceUsageReconciler": {"cooldownInterval": "5m"},
         "datasourceName": "servers",
-        "keystoneSecretRef": {"name": "keystone", "namespace": "berth"},
-        "ssoSecretRef": {"name": "", "namespace": ""},
         "schedulerURL": "",
         "reconcileInterval": "5m",
     });
@@ -216,11 +217,6 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
         ("enabledControllers[1]", Severity::Warning, "has no effect: this version has no capacity controller"),
         ("enabledTasks[0]", Severity::Warning, "has no effect: this version has no syncer"),
         ("datasourceName", Severity::Warning, "has no effect: this version has no reader of the database"),
-        (
-            "keystoneSecretRef",
-            Severity::Warning,
-            "has no effect: this version has no component that talks to OpenStack",
-        ),
         (
             "committedResourceController.enablePaygPreAllocation",
             Severity::Warning,
@@ -309,6 +305,12 @@ fn values_that_contradict_each_other() {
     );
     let keystone = json!({"auth": {"mode": "keystone"}});
     assert!(refused(&keystone)[0].starts_with(r#"auth.mode: is "keystone", but keystoneSecretRef is missing"#));
+    let keys = json!({"keystoneURL": "https://id.example", "osUsername": "u", "osPassword": "p"});
+    let mut both = keys.clone();
+    both["keystoneSecretRef"] = json!({"name": "keystone", "namespace": "berth"});
+    assert!(refused(&both)[0].starts_with("keystoneURL: is set besides keystoneSecretRef; remove one"));
+    let number = json!({"osPassword": 5});
+    assert_eq!(refused(&number)[0], "osPassword: is not a text; write one in quotes");
     let pipeline = json!({"committedResourceReservationController": {"flavorGroupPipelines": {"*": ""}}});
     assert!(
         refused(&pipeline)[0].starts_with("committedResourceReservationController.flavorGroupPipelines.*: is empty")
@@ -566,4 +568,31 @@ fn tokens_are_never_shown() {
         assert!(lines.iter().all(|line| line.contains("oken: ") && !line.contains("73570001")), "{lines:?}");
     }
     assert_eq!(accepted(&with(json!(""))).scheduler.token, None);
+}
+
+#[test]
+fn credentials_in_the_configuration_turn_authentication_on_if_they_are_complete() {
+    let keys = json!({"keystoneURL": "https://id.example", "osUsername": "u", "osPassword": "p \u{e9}"});
+    let loaded = read(&keys, true).unwrap();
+    let configuration = &loaded.configuration;
+    assert_eq!((configuration.auth.mode, configuration.placement.auth), (AuthMode::Keystone, None));
+    assert_eq!(configuration.keystone_keys.password.as_ref().map(|password| password.reveal()), Some("p \u{e9}"));
+    assert_eq!(loaded.in_effect["osPassword"], "********");
+    assert!(!format!("{loaded:?}").contains("\u{e9}"));
+    let lines = lines(Ok(loaded));
+    assert!(
+        lines[0].starts_with("auth.mode: is not set: the credentials of Keystone turn authentication on"),
+        "{lines:?}"
+    );
+    let mut off = keys.clone();
+    off["auth"] = json!({"mode": "off"});
+    assert_eq!(accepted(&off).auth.mode, AuthMode::Off);
+    let mut partial = keys;
+    partial["osPassword"] = json!("");
+    let loaded = read(&partial, false).unwrap();
+    assert_eq!(loaded.configuration.auth.mode, AuthMode::Off);
+    assert_eq!(
+        loaded.findings.0.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["keystoneURL: has no effect without osPassword"]
+    );
 }

@@ -1,4 +1,4 @@
-//! A double of Keystone on loopback: passwords, tokens, the catalog and domains, with faults.
+//! A double of Keystone on loopback: passwords, tokens and their validation, the catalog and domains, with faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -18,6 +18,9 @@ use tokio::task::JoinHandle;
 
 /// The user that may log in, of the domain `Default`.
 pub const USER: &str = "berth";
+/// The project for which it may log in, of the same domain.
+const PROJECT: &str = "service";
+const DOMAIN: &str = "Default";
 
 /// A Keystone that ends when it is dropped.
 pub struct Keystone {
@@ -31,12 +34,19 @@ struct Known {
     password: String,
     /// The ID and the secret of an application credential.
     application_credential: Option<(String, String)>,
+    /// Those that a login has led to.
     tokens: BTreeSet<String>,
+    /// Those of others, as they are described.
+    issued: BTreeMap<String, Value>,
+    /// The roles of the user that logs in.
+    roles: Vec<String>,
+    may_validate: bool,
     domains: BTreeMap<String, String>,
     fault: Option<KeystoneFault>,
     /// Requests that were answered, or that a fault took.
     requests: Vec<String>,
     logins: usize,
+    validations: usize,
 }
 
 /// What happens to all requests.
@@ -47,6 +57,8 @@ pub enum KeystoneFault {
     Silence,
     /// An answer with status 200 or 201 that is no JSON.
     Garbage,
+    /// The answer comes later.
+    Slow(Duration),
 }
 
 type Shared = Arc<Mutex<Known>>;
@@ -61,14 +73,18 @@ impl Keystone {
             password: password.to_owned(),
             application_credential: None,
             tokens: BTreeSet::new(),
+            issued: BTreeMap::new(),
+            roles: vec!["service".to_owned()],
+            may_validate: true,
             domains: BTreeMap::new(),
             fault: None,
             requests: Vec::new(),
             logins: 0,
+            validations: 0,
         }));
         let router = Router::new()
             .route("/", get(list_versions))
-            .route("/v3/auth/tokens", post(log_in))
+            .route("/v3/auth/tokens", post(log_in).get(show_token))
             .route("/v3/domains/{id}", get(show_domain))
             .with_state(state.clone());
         let serving = tokio::spawn(async move {
@@ -104,6 +120,47 @@ impl Keystone {
     /// All tokens have expired.
     pub fn expire_tokens(&self) {
         self.state.lock().tokens.clear();
+    }
+
+    /// A token of a user for a project. It is valid for long.
+    pub fn issue_token(&self, token: &str, user: &str, project: &str, roles: &[&str]) {
+        let mut described = describe_token(user, roles);
+        described["project"] =
+            json!({ "id": project, "name": project, "domain": { "id": "default", "name": "Default" } });
+        self.state.lock().issued.insert(token.to_owned(), described);
+    }
+
+    /// A token of a user for the whole system.
+    pub fn issue_system_token(&self, token: &str, user: &str, roles: &[&str]) {
+        let mut described = describe_token(user, roles);
+        described["system"] = json!({ "all": true });
+        self.state.lock().issued.insert(token.to_owned(), described);
+    }
+
+    /// The end of a token that was issued.
+    pub fn set_end(&self, token: &str, expires_at: &str) {
+        if let Some(described) = self.state.lock().issued.get_mut(token) {
+            described["expires_at"] = expires_at.into();
+        }
+    }
+
+    pub fn revoke_token(&self, token: &str) {
+        self.state.lock().issued.remove(token);
+    }
+
+    /// Whether the user that logs in may validate the tokens of others.
+    pub fn let_validate(&self, may: bool) {
+        self.state.lock().may_validate = may;
+    }
+
+    /// The roles of the user that logs in.
+    pub fn set_roles(&self, roles: &[&str]) {
+        self.state.lock().roles = roles.iter().map(|role| (*role).to_owned()).collect();
+    }
+
+    /// How often a token was validated or found unknown.
+    pub fn validations(&self) -> usize {
+        self.state.lock().validations
     }
 
     /// All requests meet this fault until the next call.
@@ -144,6 +201,10 @@ async fn record(state: &Shared, request: String) -> Option<Response> {
             tokio::time::sleep(Duration::from_secs(3600)).await;
             None
         }
+        KeystoneFault::Slow(time) => {
+            tokio::time::sleep(time).await;
+            None
+        }
         KeystoneFault::Garbage => {
             Some((StatusCode::CREATED, [("x-subject-token", "garbage")], "<html>").into_response())
         }
@@ -165,8 +226,11 @@ async fn log_in(State(state): State<Shared>, body: Bytes) -> Response {
     }
     let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
     let mut known = state.lock();
-    if !known.accepts(&asked["auth"]["identity"]) {
-        return refused();
+    if let Some(unknown) = known.unknown_credential(&asked["auth"]) {
+        return fail(StatusCode::NOT_FOUND, &format!("Could not find Application Credential: {unknown}."));
+    }
+    if !known.accepts(&asked["auth"]) {
+        return known.refuse();
     }
     known.logins += 1;
     let token = format!("token-{}", known.logins);
@@ -174,8 +238,42 @@ async fn log_in(State(state): State<Shared>, body: Bytes) -> Response {
     let identity = format!("http://{}/v3", known.address);
     let endpoints = ["public", "internal", "admin"].map(|interface| json!({ "interface": interface, "url": identity }));
     let catalog = json!([{ "type": "identity", "name": "keystone", "endpoints": endpoints }]);
-    let answer = json!({ "token": { "expires_at": "2099-01-01T12:00:00.000000Z", "catalog": catalog } });
+    let mut answer = json!({ "token": { "expires_at": "2099-01-01T12:00:00.000000Z" } });
+    let has_scope = asked["auth"]["identity"]["password"].is_null() || !asked["auth"]["scope"].is_null();
+    if has_scope {
+        answer["token"]["catalog"] = catalog;
+    }
     (StatusCode::CREATED, [("x-subject-token", token)], Json(answer)).into_response()
+}
+
+async fn show_token(State(state): State<Shared>, headers: HeaderMap) -> Response {
+    if let Some(response) = record(&state, "GET /v3/auth/tokens".to_owned()).await {
+        return response;
+    }
+    let mut known = state.lock();
+    let header = |name| headers.get(name).and_then(|token| token.to_str().ok()).unwrap_or_default();
+    let subject = header("x-subject-token");
+    if !known.tokens.contains(header("x-auth-token")) {
+        return known.refuse();
+    }
+    if !known.may_validate {
+        let message = "You are not authorized to perform the requested action: identity:validate_token.";
+        return fail(StatusCode::FORBIDDEN, message);
+    }
+    known.validations += 1;
+    match known.describe(subject) {
+        Some(token) => Json(json!({ "token": token })).into_response(),
+        // As Keystone does: with the token.
+        None => fail(StatusCode::NOT_FOUND, &format!("Could not find token: {subject}.")),
+    }
+}
+
+fn describe_token(user: &str, roles: &[&str]) -> Value {
+    let roles: Vec<_> = roles.iter().map(|role| json!({ "id": role, "name": role })).collect();
+    json!({
+        "methods": ["password"], "expires_at": "2099-01-01T12:00:00.000000Z", "issued_at": "2026-01-01T12:00:00.000000Z",
+        "user": { "id": user, "name": user, "domain": { "id": "default", "name": "Default" } }, "roles": roles,
+    })
 }
 
 async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, headers: HeaderMap) -> Response {
@@ -185,25 +283,59 @@ async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, header
     let known = state.lock();
     let token = headers.get("x-auth-token").and_then(|token| token.to_str().ok());
     if !token.is_some_and(|token| known.tokens.contains(token)) {
-        return refused();
+        return known.refuse();
     }
     match known.domains.get(&id) {
         Some(name) => Json(json!({ "domain": { "id": id, "name": name, "enabled": true } })).into_response(),
-        None => (StatusCode::NOT_FOUND, "Could not find domain").into_response(),
+        None => fail(StatusCode::NOT_FOUND, &format!("Could not find domain: {id}.")),
     }
 }
 
 impl Known {
-    fn accepts(&self, identity: &Value) -> bool {
-        let user = &identity["password"]["user"];
-        let by_password = user["name"] == USER && user["password"] == self.password.as_str();
-        let given = &identity["application_credential"];
+    fn describe(&self, token: &str) -> Option<Value> {
+        if self.tokens.contains(token) {
+            let roles: Vec<&str> = self.roles.iter().map(String::as_str).collect();
+            let mut described = describe_token(USER, &roles);
+            described["project"] = json!({ "id": "service", "domain": { "id": "default" } });
+            return Some(described);
+        }
+        self.issued.get(token).cloned()
+    }
+
+    /// The ID of the application credential in a login, if there is none of it.
+    fn unknown_credential<'a>(&self, auth: &'a Value) -> Option<&'a str> {
+        let id = auth["identity"]["application_credential"]["id"].as_str()?;
+        let is_known = self.application_credential.as_ref().is_some_and(|(known, _)| known == id);
+        (!is_known).then_some(id)
+    }
+
+    fn accepts(&self, auth: &Value) -> bool {
+        let given = &auth["identity"]["application_credential"];
         let credential = self.application_credential.as_ref();
-        by_password
+        self.accepts_password(auth)
             || credential.is_some_and(|(id, secret)| given["id"] == id.as_str() && given["secret"] == secret.as_str())
+    }
+
+    /// The scope is the project or missing.
+    fn accepts_password(&self, auth: &Value) -> bool {
+        let (user, scope) = (&auth["identity"]["password"]["user"], &auth["scope"]);
+        let is_default = |place: &Value| place["domain"]["name"] == DOMAIN;
+        let project = &scope["project"];
+        let is_known = scope.is_null() || (project["name"] == PROJECT && is_default(project));
+        is_default(user) && user["name"] == USER && user["password"] == self.password.as_str() && is_known
+    }
+
+    /// As Keystone refuses tokens and credentials.
+    fn refuse(&self) -> Response {
+        let mut response = fail(StatusCode::UNAUTHORIZED, "The request you have made requires authentication.");
+        let challenge = HeaderValue::try_from(format!("Keystone uri=\"http://{}/v3\"", self.address));
+        challenge.into_iter().for_each(|value| drop(response.headers_mut().insert("www-authenticate", value)));
+        response
     }
 }
 
-fn refused() -> Response {
-    (StatusCode::UNAUTHORIZED, "The request you have made requires authentication.").into_response()
+fn fail(status: StatusCode, message: &str) -> Response {
+    let title = status.canonical_reason().unwrap_or_default();
+    let error = json!({ "error": { "code": status.as_u16(), "message": message, "title": title } });
+    (status, Json(error)).into_response()
 }

@@ -40,4 +40,6 @@ pub use control_plane::{ControlPlane, Part};
 pub use daemon::Daemon;
 pub use environment::Environment;
 pub use error::Error;
+pub use port::ReservedPort;
 pub use refused::{FromRefused, Refused};
+pub use work_folder::copy_folder;

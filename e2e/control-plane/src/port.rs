@@ -16,13 +16,13 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// (`SO_REUSEPORT`); the kernel gives it to no other program, neither on request nor as a free one. Without that,
 /// another program could take the port before the server starts, or while an API server is stopped for a test.
 #[derive(Debug)]
-pub(crate) struct ReservedPort {
+pub struct ReservedPort {
     number: u16,
     _socket: TcpSocket,
 }
 
 impl ReservedPort {
-    pub(crate) fn new() -> Result<Self, Error> {
+    pub fn new() -> Result<Self, Error> {
         let socket = TcpSocket::new_v4().map_err(Error::io("open a socket"))?;
         socket.set_reuseport(true).map_err(Error::io("share a port"))?;
         socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).map_err(Error::io("find a free port on 127.0.0.1"))?;
@@ -30,11 +30,11 @@ impl ReservedPort {
         Ok(Self { number, _socket: socket })
     }
 
-    pub(crate) fn number(&self) -> u16 {
+    pub fn number(&self) -> u16 {
         self.number
     }
 
-    pub(crate) async fn is_served(&self) -> bool {
+    pub async fn is_served(&self) -> bool {
         let connection = TcpStream::connect((Ipv4Addr::LOCALHOST, self.number));
         timeout(CONNECT_WITHIN, connection).await.is_ok_and(|connection| connection.is_ok())
     }

@@ -52,7 +52,7 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<(), Error> {
 }
 
 /// Copies a directory with everything below it; what was at the destination is removed first.
-pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
+pub fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
     if to.exists() {
         fs::remove_dir_all(to).map_err(Error::path("remove", to))?;
     }

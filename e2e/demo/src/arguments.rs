@@ -17,6 +17,9 @@ pub struct Arguments {
     /// Only run `berth e2e-commitments` against the operator, show its log, and end.
     #[arg(long, conflicts_with = "once")]
     pub checks: bool,
+    /// With the checks: callers authenticate with a double of Keystone.
+    #[arg(long, requires = "checks")]
+    pub auth: bool,
     /// The number of clusters. With two, one has the objects of zone eu-demo-1b, and is stopped for a while.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub clusters: u8,

@@ -25,15 +25,32 @@ pub struct RemoteAddress {
     pub root_certificate: String,
 }
 
+/// Where callers get their tokens, and the password of the operator there.
+pub struct KeystoneAddress<'a> {
+    pub url: String,
+    pub user: &'a str,
+    pub password: &'a str,
+}
+
 /// Writes it next to the kubeconfig of home; returns its path.
-pub fn write(kubeconfig: &Path, remote: Option<&RemoteAddress>) -> Result<PathBuf, Error> {
+pub fn write(
+    kubeconfig: &Path,
+    remote: Option<&RemoteAddress>,
+    keystone: Option<&KeystoneAddress<'_>>,
+) -> Result<PathBuf, Error> {
     let path = kubeconfig.with_file_name("conf.json");
-    fs::write(&path, format!("{:#}\n", configuration(remote))).map_err(Error::file("write", &path))?;
+    let text = format!("{:#}\n", configuration(remote, keystone));
+    fs::write(&path, text).map_err(Error::file("write", &path))?;
     Ok(path)
 }
 
-fn configuration(remote: Option<&RemoteAddress>) -> Value {
+fn configuration(remote: Option<&RemoteAddress>, keystone: Option<&KeystoneAddress<'_>>) -> Value {
     let mut all = json!({ "committedResourceAPI": { "flavorGroupResourceConfig": offers() } });
+    if let Some(keystone) = keystone {
+        all["keystoneURL"] = json!(keystone.url);
+        all["osUsername"] = json!(keystone.user);
+        all["osPassword"] = json!(keystone.password);
+    }
     if let Some(remote) = remote {
         all["apiservers"] = clusters(remote);
         all["committedResourceAPI"]["quotaServedAvailabilityZones"] = json!(ZONES);

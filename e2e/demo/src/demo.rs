@@ -100,6 +100,11 @@ async fn prepare(
         sites.apply(object).await?;
     }
     screen.done(&format!("cloud: {} objects, hosts, flavor groups and what they have", objects.len()), begin);
+    if arguments.auth {
+        let begin = Instant::now();
+        processes.start_keystone().await?;
+        screen.done("a double of keystone; callers of the operator show its tokens", begin);
+    }
     let begin = Instant::now();
     processes.start_operator(&script.operator).await?;
     screen.done("operator: ready, as service account berth-system/berth", begin);

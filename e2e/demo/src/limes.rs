@@ -63,8 +63,10 @@ pub async fn check(stage: &mut Stage<'_>, shows_log: bool) -> Result<(), Error> 
     else {
         return Ok(());
     };
-    until_published(api).await?;
-    let log = run(&program, &url).await?;
+    let token = stage.processes.token();
+    until_published(api, token).await?;
+    let credentials = token.and_then(|_| stage.processes.configuration().map(Path::to_owned));
+    let log = run(&program, &url, credentials.as_deref()).await?;
     if shows_log {
         stage.screen.print(log.trim_end());
     }
@@ -73,10 +75,12 @@ pub async fn check(stage: &mut Stage<'_>, shows_log: bool) -> Result<(), Error> 
     Ok(())
 }
 
-async fn run(program: &Path, url: &str) -> Result<String, Error> {
+/// With the credentials of the operator if callers authenticate.
+async fn run(program: &Path, url: &str, credentials: Option<&Path>) -> Result<String, Error> {
     let keys = json!({ "baseURL": url, "azs": [ZONE] }).to_string();
     let mut command = Command::new(program);
     command.args(["e2e-commitments", "--log-format=human", &keys]).kill_on_drop(true);
+    command.args(credentials.map(|path| format!("--config={}", path.display())));
     let output = timeout(CHECKED_WITHIN, command.output()).await;
     let output = output.map_err(|_| Error::ChecksTooSlow { seconds: CHECKED_WITHIN.as_secs() })?;
     let output = output.map_err(|source| Error::System { action: "start berth e2e-commitments", source })?;
@@ -85,9 +89,9 @@ async fn run(program: &Path, url: &str) -> Result<String, Error> {
 }
 
 /// The first info is published a moment after the operator is ready.
-async fn until_published(api: SocketAddr) -> Result<(), Error> {
+async fn until_published(api: SocketAddr, token: Option<&str>) -> Result<(), Error> {
     let begin = Instant::now();
-    while let Err(answer) = probe::ask(api, INFO).await {
+    while let Err(answer) = probe::ask_with(api, INFO, token).await {
         if begin.elapsed() > PUBLISHED_WITHIN {
             return Err(Error::NoInfo { answer });
         }

@@ -12,7 +12,13 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether `path` is answered with 200; otherwise the actual answer.
 pub async fn ask(address: SocketAddr, path: &str) -> Result<(), String> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    ask_with(address, path, None).await
+}
+
+/// The same with a token of Keystone.
+pub async fn ask_with(address: SocketAddr, path: &str, token: Option<&str>) -> Result<(), String> {
+    let token = token.map(|token| format!("X-Auth-Token: {token}\r\n")).unwrap_or_default();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{token}\r\n");
     call(address, path, &request, ANSWER_WITHIN).await.map(drop)
 }
 

@@ -4,14 +4,19 @@
 use std::path::{Path, PathBuf};
 
 use berth_control_plane::ControlPlane;
+use berth_testkit::keystone::{Keystone, USER};
 
-use crate::configuration::{self, RemoteAddress};
+use crate::configuration::{self, KeystoneAddress, RemoteAddress};
 use crate::error::Error;
 use crate::hints::Places;
 use crate::operator::Operator;
 
 const NAMESPACE: &str = "berth-system";
 const SERVICE_ACCOUNT: &str = "berth";
+/// Of a double that nothing else can reach.
+const PASSWORD: &str = "not-a-secret";
+/// A token of Limes.
+const TOKEN: &str = "token-of-limes";
 
 /// The running processes.
 #[derive(Default)]
@@ -20,6 +25,9 @@ pub struct Processes {
     operator: Option<Operator>,
     remote: Option<ControlPlane>,
     home: Option<Home>,
+    /// It runs in this process.
+    keystone: Option<Keystone>,
+    configuration: Option<PathBuf>,
 }
 
 /// The control plane of home, and the kubeconfig of the operator there.
@@ -44,6 +52,25 @@ impl Processes {
         Ok(self.remote.insert(control_plane).kubeconfig())
     }
 
+    /// Starts a double of Keystone, with which the callers of an operator that is started later authenticate.
+    pub async fn start_keystone(&mut self) -> Result<(), Error> {
+        let keystone = Keystone::start(PASSWORD).await;
+        let keystone = keystone.map_err(|source| Error::System { action: "open a port for keystone", source })?;
+        keystone.issue_token(TOKEN, "limes", "service", &["cloud_resource_admin"]);
+        self.keystone = Some(keystone);
+        Ok(())
+    }
+
+    /// A token that the operator accepts, if its callers authenticate.
+    pub fn token(&self) -> Option<&'static str> {
+        self.keystone.as_ref().map(|_| TOKEN)
+    }
+
+    /// The configuration of the operator.
+    pub fn configuration(&self) -> Option<&Path> {
+        self.configuration.as_deref()
+    }
+
     /// Starts the operator with the rights of its service account.
     pub async fn start_operator(&mut self, program: &Path) -> Result<(), Error> {
         let Some(Home { control_plane, account }) = &self.home else { return Ok(()) };
@@ -53,8 +80,14 @@ impl Processes {
             }
             None => None,
         };
-        let configuration = configuration::write(account, remote.as_ref())?;
-        self.operator = Some(Operator::start(program, control_plane, account, &configuration).await?);
+        let keystone = self.keystone.as_ref().map(|keystone| KeystoneAddress {
+            url: keystone.url(),
+            user: USER,
+            password: PASSWORD,
+        });
+        let configuration = configuration::write(account, remote.as_ref(), keystone.as_ref())?;
+        let configuration = self.configuration.insert(configuration);
+        self.operator = Some(Operator::start(program, control_plane, account, configuration).await?);
         Ok(())
     }
 

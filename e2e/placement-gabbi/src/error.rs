@@ -1,25 +1,13 @@
 //! Why the suite could not be run. A failed test is no error but a result.
 
-use std::process::ExitStatus;
-
 use thiserror::Error;
 
 /// The errors that end a run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    #[error(
-        "neither XDG_CACHE_HOME nor HOME is set to an absolute path; set one of them, so that the Python environment of \
-         the suite has a place"
-    )]
-    NoCacheFolder,
-    #[error("python3 is not on the PATH, but the suite is written in Python; install python3-venv (`make setup` does)")]
-    PythonMissing,
-    #[error(
-        "`{command}` failed ({status}) while making the Python environment of the suite; Debian needs the package \
-         python3-venv (`make setup` installs it), and packages come from PyPI. The end of its output:\n{output}"
-    )]
-    EnvironmentFailed { command: String, status: ExitStatus, output: String },
+    #[error(transparent)]
+    Python(#[from] berth_python::Error),
     /// The list of contradictions has an invalid line, or one that names no test.
     #[error("contradictions.txt: {line}: {problem}")]
     Contradiction {

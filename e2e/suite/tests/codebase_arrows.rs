@@ -74,8 +74,19 @@ const IMPURE: [&str; 29] = [
     "uuid",
 ];
 /// Crates for tests, benchmarks and demonstrations: no shipped crate depends on them.
-const NOT_SHIPPED: [&str; 9] =
-    ["bench", "testkit", "control-plane", "demo", "limes", "mutants", "placement-gabbi", "postgres", "e2e"];
+const NOT_SHIPPED: [&str; 11] = [
+    "bench",
+    "testkit",
+    "control-plane",
+    "demo",
+    "keystone",
+    "limes",
+    "mutants",
+    "placement-gabbi",
+    "postgres",
+    "python",
+    "e2e",
+];
 
 fn ours(name: &str) -> Option<&str> {
     name.strip_prefix("berth-")

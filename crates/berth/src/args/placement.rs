@@ -40,7 +40,7 @@ pub struct PlacementArguments {
         global = true
     )]
     pub database_file: Option<PathBuf>,
-    /// How clients authenticate [default: off].
+    /// How clients authenticate [default: keystone if there are credentials of Keystone, else off].
     #[arg(long, value_name = "MODE", env = "BERTH_PLACEMENT_AUTH")]
     pub auth: Option<PlacementAuth>,
     /// Serve without authentication at addresses other than loopback too [default: false].
@@ -105,6 +105,6 @@ pub enum PlacementAuth {
     Noauth2,
     /// Nothing is contacted.
     Off,
-    /// By a token of Keystone.
+    /// By a token of Keystone, with the credentials of keystoneSecretRef or keystoneURL in the configuration.
     Keystone,
 }

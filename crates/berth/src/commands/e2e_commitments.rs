@@ -3,6 +3,7 @@
 
 mod answers;
 mod client;
+mod login;
 mod requests;
 mod steps;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use tokio::runtime;
 use tracing::{error, info};
 
 use self::client::ApiClient;
+use self::login::Login;
 use self::steps::Steps;
 use crate::args::E2eCommitmentsArguments;
 use crate::error::Error;
@@ -26,7 +28,8 @@ pub(super) fn run(arguments: &E2eCommitmentsArguments) -> Result<(), Error> {
     loaded.findings.log();
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|source| Error::Runtime { source })?;
-    match runtime.block_on(check(&loaded.configuration.checks)) {
+    let login = runtime.block_on(Login::of(arguments, &loaded.configuration))?;
+    match runtime.block_on(check(&loaded.configuration.checks, login)) {
         Ok(()) => {
             info!("all commitments e2e checks passed");
             Ok(())
@@ -38,8 +41,8 @@ pub(super) fn run(arguments: &E2eCommitmentsArguments) -> Result<(), Error> {
     }
 }
 
-async fn check(checks: &Checks) -> Result<(), String> {
-    let client = ApiClient::new(&checks.base_url, checks.request_timeout)?;
+async fn check(checks: &Checks, login: Login) -> Result<(), String> {
+    let client = ApiClient::new(&checks.base_url, checks.request_timeout, login)?;
     Steps::new(client, checks).run().await
 }
 

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
-use berth_cluster::Cluster;
+use berth_cluster::{Cluster, Clusters};
 use berth_http::{Access, Address, Authorizer, open_files};
+use berth_openstack::TokenMetrics;
+use berth_openstack::authentication::Authentication;
 use berth_placement::ledger::{LedgerError, sqlite};
-use berth_placement::protocol::authentication::{Authentication, NoAuth2};
 use berth_placement::protocol::cors::Cors;
 use berth_placement::serve::{self, Database, ServeError, Settings};
-use berth_placement::{GenerationOptions, Policies};
+use berth_placement::{GenerationOptions, policy};
+use berth_telemetry::clock::{Clock, SystemClock};
 use berth_telemetry::config::{self, AuthMode, Configuration, Files, Placement};
 use berth_telemetry::metrics::Metrics;
 use berth_telemetry::{logs, shutdown};
@@ -27,13 +29,14 @@ use crate::args::{GenerationStrategy, PlacementArguments, PlacementAuth, Placeme
 use crate::callers::Callers;
 use crate::error::Error;
 use crate::operator::{user_agent, wanted_logs};
+use crate::{policy_file, wiring};
 
 /// For the answer of a server that compares.
 const CHECK: Duration = Duration::from_secs(70);
 /// The API in the text of a refusal.
 const API: &str = "Placement";
-const UNLESS_OPEN: &str = "listen on loopback (--listen 127.0.0.1:8778) behind a proxy that authenticates, or pass --insecure-api if only \
-                           trusted clients reach the port; authentication by Keystone is not part of this version";
+const UNLESS_OPEN: &str = "pass --auth keystone with the credentials of Keystone, listen on loopback (--listen 127.0.0.1:8778), or pass \
+                           --insecure-api if only trusted clients reach the port";
 
 pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
     let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
@@ -47,10 +50,13 @@ pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
             let registry = Metrics::new(&loaded.configuration.common.metric_labels)?;
             let is_secure = has_secure_metrics(arguments, &loaded.configuration, settings.metrics_listen.as_ref());
             let agent = user_agent(&loaded.configuration);
+            let mode = mode(arguments, &loaded.configuration);
             blocking(async move {
                 let stop = shutdown::on_signals()?;
                 let metrics_readers = if is_secure { Some(metrics_readers(&agent).await?) } else { None };
-                Ok(serve::serve(Settings { metrics_readers, ..settings }, registry, stop).await?)
+                let authentication = Some(authentication(mode, &loaded.configuration, &agent, &registry).await?);
+                let settings = Settings { metrics_readers, authentication, ..settings };
+                Ok(serve::serve(settings, registry, stop).await?)
             })
         }
         Some(PlacementCommand::Backup { file }) => {
@@ -101,12 +107,12 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
     let keys = &configuration.placement;
     let listen = arguments.listen.as_ref().unwrap_or(&keys.listen);
     let metrics_listen = arguments.metrics_listen.as_ref().unwrap_or(&keys.metrics_listen);
-    let mode = arguments.auth.map_or(keys.auth, mode);
-    let authentication = authentication(mode)?;
-    let access = access(mode, arguments.insecure_api.unwrap_or(keys.insecure_api));
+    let is_authenticated = mode(arguments, configuration) == AuthMode::Keystone;
+    let access = Access::new(is_authenticated, arguments.insecure_api.unwrap_or(keys.insecure_api));
     let listen: Address = listen.parse()?;
     let enforce = arguments.enforce_new_defaults.unwrap_or(keys.enforce_new_defaults);
     let policy_file = arguments.policy_file.as_ref().or(keys.policy_file.as_ref());
+    let policy_file = policy_file.or(configuration.auth.policy_file.as_ref());
     let origins = arguments.cors_origin.clone().unwrap_or_else(|| keys.cors_origin.clone());
     let headers = arguments.cors_headers.as_ref().unwrap_or(&keys.cors_headers);
     Ok(Settings {
@@ -116,9 +122,9 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
         connections: configuration.http.max_connections,
         trusted_peers: configuration.http.trusted_peers.clone(),
         database: database(arguments, configuration)?,
-        authentication,
+        authentication: None,
         access,
-        policies: policies(enforce, policy_file.map(AsRef::as_ref))?,
+        policies: policy_file::read(policy::defaults(enforce), policy_file.map(AsRef::as_ref))?,
         cors: Cors::new(origins, headers),
         generation: generation(arguments, keys),
         randomize: arguments.randomize_allocation_candidates.unwrap_or(keys.randomize_allocation_candidates),
@@ -152,44 +158,41 @@ fn generation(arguments: &PlacementArguments, keys: &Placement) -> GenerationOpt
     }
 }
 
-fn mode(auth: PlacementAuth) -> AuthMode {
-    match auth {
+/// The flag or its variable, then the key of Placement, then that of all APIs, whose default depends on the credentials.
+fn mode(arguments: &PlacementArguments, configuration: &Configuration) -> AuthMode {
+    let flag = arguments.auth.map(|auth| match auth {
         PlacementAuth::Noauth2 => AuthMode::NoAuth2,
         PlacementAuth::Off => AuthMode::Off,
         PlacementAuth::Keystone => AuthMode::Keystone,
-    }
+    });
+    flag.or(configuration.placement.auth).unwrap_or(configuration.auth.mode)
 }
 
-fn access(mode: AuthMode, allowed: bool) -> Access {
-    Access::new(mode == AuthMode::Keystone, allowed)
-}
-
-/// `None`: nothing is contacted.
-fn authentication(mode: AuthMode) -> Result<Option<Arc<dyn Authentication>>, Error> {
+async fn authentication(
+    mode: AuthMode,
+    configuration: &Configuration,
+    user_agent: &str,
+    registry: &Metrics,
+) -> Result<Arc<dyn Authentication>, Error> {
     match mode {
-        AuthMode::NoAuth2 => {
-            tracing::warn!(
-                "noauth2 is no authentication; every client of the Placement API has the rights that it asks for"
-            );
-            Ok(Some(Arc::new(NoAuth2)))
-        }
+        AuthMode::NoAuth2 => tracing::warn!(
+            "noauth2 is no authentication; every client of the Placement API has the rights that it asks for"
+        ),
         AuthMode::Off => {
             tracing::warn!("authentication is off; every client of the Placement API has all rights");
-            Ok(None)
         }
-        AuthMode::Keystone => Err(Error::NotProvided {
-            what: "authentication by Keystone in berth placement".to_owned(),
-            instead: "use --auth noauth2 or off, and keep others away from its address".to_owned(),
-        }),
+        AuthMode::Keystone => tracing::info!("callers of the Placement API show tokens of keystone"),
     }
+    let is_in_secret = configuration.common.keystone.is_some();
+    let clusters = if mode == AuthMode::Keystone && is_in_secret { Some(secrets(user_agent).await?) } else { None };
+    let surroundings: (Arc<dyn Clock>, _) = (Arc::new(SystemClock), TokenMetrics::register(registry)?);
+    wiring::authentication(mode, configuration, clusters.as_ref(), surroundings)
 }
 
-fn policies(enforce_new_defaults: bool, file: Option<&Path>) -> Result<Policies, Error> {
-    let defaults = Policies::defaults(enforce_new_defaults);
-    let Some(path) = file else { return Ok(defaults) };
-    let wrong = |why: String| Error::Policies { path: path.to_owned(), why };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    defaults.with_file(&text).map_err(|error| wrong(error.to_string()))
+/// The cluster with the Secrets; it need not answer yet.
+async fn secrets(user_agent: &str) -> Result<Clusters, Error> {
+    let home = Cluster::unreached(None, user_agent).await.map_err(|source| Error::NoSecrets { source })?;
+    Ok(home.into())
 }
 
 /// Asks the server at the address of its metrics.
@@ -264,6 +267,47 @@ mod tests {
         let loaded = config::decode(keys.as_object().unwrap(), true).unwrap();
         let opened = |flags: &[&str]| database(&arguments(flags).unwrap(), &loaded.configuration).unwrap().to_string();
         assert_eq!((opened(&[]), opened(&["--database=a.db"])), ("key.db".to_owned(), "a.db".to_owned()));
+    }
+
+    #[test]
+    fn the_mode_is_that_of_the_flag_then_of_the_keys_and_then_follows_from_the_credentials() {
+        let chosen = |flags: &[&str], keys: Value| {
+            let loaded = config::decode(keys.as_object().unwrap(), false).unwrap();
+            mode(&arguments(flags).unwrap(), &loaded.configuration)
+        };
+        let secret = json!({ "name": "keystone", "namespace": "berth" });
+        let keys =
+            json!({ "keystoneSecretRef": secret, "auth": { "mode": "off" }, "placement": { "auth": "noauth2" } });
+        assert_eq!(chosen(&["--auth=keystone"], keys.clone()), AuthMode::Keystone);
+        assert_eq!(chosen(&[], keys), AuthMode::NoAuth2);
+        assert_eq!(chosen(&[], json!({ "keystoneSecretRef": secret, "auth": { "mode": "off" } })), AuthMode::Off);
+        assert_eq!(chosen(&[], json!({ "keystoneSecretRef": secret })), AuthMode::Keystone);
+        let keys = json!({ "keystoneURL": "http://id", "osUsername": "u", "osPassword": "p" });
+        assert_eq!(chosen(&[], keys.clone()), AuthMode::Keystone);
+        assert_eq!(chosen(&["--auth=off"], keys), AuthMode::Off);
+        assert_eq!(chosen(&[], json!({})), AuthMode::Off);
+    }
+
+    #[tokio::test]
+    async fn authentication_by_keystone_needs_credentials() {
+        let registry = Metrics::new(&std::collections::BTreeMap::new()).unwrap();
+        let none = authentication(AuthMode::Keystone, &Configuration::default(), "berth", &registry).await;
+        assert!(matches!(none, Err(Error::NoKeystone)));
+    }
+
+    #[test]
+    fn the_policy_file_of_all_apis_counts_if_placement_has_none() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "not a rule").unwrap();
+        let read = |keys: Value| {
+            let loaded = config::decode(keys.as_object().unwrap(), true).unwrap();
+            settings(&arguments(&[]).unwrap(), &loaded.configuration).map(|_| ()).map_err(|error| error.to_string())
+        };
+        let refused = read(json!({ "auth": { "policyFile": file.path() } })).unwrap_err();
+        assert!(refused.contains("is not a map of rule names"), "{refused}");
+        let none = tempfile::NamedTempFile::new().unwrap();
+        let keys = json!({ "auth": { "policyFile": file.path() }, "placement": { "policyFile": none.path() } });
+        assert_eq!(read(keys), Ok(()));
     }
 
     fn generated(flags: &[&str], keys: &Value) -> GenerationOptions {

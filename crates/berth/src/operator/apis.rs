@@ -6,10 +6,10 @@ use std::sync::Arc;
 use berth_cluster::{Manager, home_server};
 use berth_http::metrics::HttpMetrics;
 use berth_http::{Access, Address, Component, Limits, ListenAddress, Readiness, Server, answer, base_url};
-use berth_liquid::server::{LiquidAccess, router as liquid_router};
+use berth_liquid::server::{LiquidAccess, default_policies, router as liquid_router};
 use berth_scheduler_api::server::{Api, ApiLimits, TimeAndRandom, explain_router, router};
 use berth_scheduler_api::{Chosen, External, Forward, is_loopback_own};
-use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
+use berth_telemetry::config::{AuthMode, Configuration, Controller, SchedulerUrl};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
 
@@ -18,7 +18,10 @@ use super::tokens;
 use crate::args::OperatorArguments;
 use crate::callers::Callers;
 use crate::error::Error;
-use crate::wiring::{ClaimRestorer, DecidingState, Environment, Memory, MemoryExplainer, Nova, liquid_api};
+use crate::policy_file;
+use crate::wiring::{
+    ClaimRestorer, DecidingState, Environment, LiquidPermissions, Memory, MemoryExplainer, Nova, liquid_api,
+};
 
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;
@@ -37,14 +40,14 @@ struct ServedApis {
 /// The APIs that are to be served, if any; `/readyz` waits for them from the beginning.
 pub(super) struct Announced {
     served: ServedApis,
-    liquid: LiquidAccess,
+    liquid: LiquidPermissions,
     wanted: Option<(Address, Component)>,
 }
 
 /// The listener, if there is something to serve.
 pub(super) struct Apis {
     served: ServedApis,
-    liquid: LiquidAccess,
+    liquid: LiquidPermissions,
     open: Option<(Address, TcpListener, Component)>,
 }
 
@@ -74,14 +77,21 @@ impl Announced {
     ) -> Result<Self, Error> {
         let served = ServedApis::of(configuration);
         let access = Access::new(configuration.scheduler.wants_token(), arguments.insecure_api);
-        let address = choose_address(arguments, served, access)?;
-        let liquid = address.as_ref().map_or(LiquidAccess::Closed, |address| liquid_access(arguments, address));
+        let mode = configuration.auth.mode;
+        let of_liquid = access_of_liquid(arguments, mode);
+        let address = choose_address(arguments, served, access, of_liquid)?;
+        let liquid = address.as_ref().map_or(LiquidAccess::Closed, |address| liquid_access(of_liquid, address));
         if address.is_some() && served.scheduler {
             metrics.show_access(API, access);
         }
         if served.liquid && liquid == LiquidAccess::Open {
-            metrics.show_access(LIQUID, Access::new(false, arguments.insecure_api));
+            metrics.show_access(LIQUID, of_liquid);
         }
+        if let Some(address) = address.as_ref().filter(|_| served.liquid) {
+            log_access(mode, liquid, address);
+        }
+        let policies = policy_file::read(default_policies(), configuration.auth.policy_file.as_deref())?;
+        let liquid = LiquidPermissions { access: liquid, policies };
         let wanted = address.map(|address| {
             let component = ready.component(if served.scheduler { "scheduler API" } else { served.as_str() });
             component.not_ready("its listener is not open yet");
@@ -105,20 +115,22 @@ impl Announced {
 }
 
 /// Where the APIs listen, unless they are switched off or none is served.
-fn choose_address(arguments: &OperatorArguments, served: ServedApis, access: Access) -> Result<Option<Address>, Error> {
+fn choose_address(
+    arguments: &OperatorArguments,
+    served: ServedApis,
+    of_scheduler: Access,
+    of_liquid: Access,
+) -> Result<Option<Address>, Error> {
     let set = arguments.api_bind_address.as_deref().map(Address::from_flag).transpose()?;
     let default = Address { host: None, port: PORT };
     if set == Some(None) || !(served.scheduler || served.liquid) {
         return Ok(None);
     }
     match set.flatten() {
-        set if served.scheduler => choose_scheduler_address(set, default, access).map(Some),
+        set if served.scheduler => choose_scheduler_address(set, default, of_scheduler).map(Some),
         // The routes of LIQUID are closed where others reach them, so this need not end the start.
         Some(address) => Ok(Some(address)),
-        None => {
-            let access = Access::new(false, arguments.insecure_api);
-            Ok(Some(access.choose_address(LIQUID, None, default, UNLESS_OPEN)?.into_address()))
-        }
+        None => Ok(Some(of_liquid.choose_address(LIQUID, None, default, UNLESS_OPEN)?.into_address())),
     }
 }
 
@@ -133,8 +145,12 @@ fn choose_scheduler_address(set: Option<Address>, default: Address, access: Acce
 }
 
 /// The token of the scheduler API does not count for LIQUID: Nova must not sell commitments, and Limes cannot show it.
-fn liquid_access(arguments: &OperatorArguments, address: &Address) -> LiquidAccess {
-    if arguments.insecure_api || address.is_loopback() { LiquidAccess::Open } else { LiquidAccess::Closed }
+fn access_of_liquid(arguments: &OperatorArguments, mode: AuthMode) -> Access {
+    Access::new(mode == AuthMode::Keystone, arguments.insecure_api)
+}
+
+fn liquid_access(access: Access, address: &Address) -> LiquidAccess {
+    if access != Access::Open || address.is_loopback() { LiquidAccess::Open } else { LiquidAccess::Closed }
 }
 
 impl Apis {
@@ -168,9 +184,8 @@ impl Apis {
         }
         if served.liquid {
             let forwarder = Arc::new(forward(deciding)?);
-            let api = liquid_api(memory, environment, (deciding, forwarder), liquid, manager, &parts.stop);
+            let api = liquid_api(memory, environment, (deciding, forwarder), liquid, manager, &parts.stop)?;
             routes = routes.merge(liquid_router(Arc::new(api)));
-            log_access(liquid, &address);
         }
         let http = &environment.configuration.http;
         let bounds = Limits::default().with_connections(http.max_connections, http.trusted_peers.clone());
@@ -187,14 +202,22 @@ impl Apis {
     }
 }
 
-fn log_access(liquid: LiquidAccess, address: &Address) {
-    match liquid {
-        LiquidAccess::Closed => info!(
-            "the LIQUID API answers 503, because this version cannot authenticate Limes and other machines reach the address; listen \
-             on loopback, or pass --insecure-api if only trusted clients reach the port"
+fn log_access(mode: AuthMode, access: LiquidAccess, address: &Address) {
+    match (access, mode) {
+        (_, AuthMode::Keystone) => info!("callers of the LIQUID API show tokens of keystone"),
+        (LiquidAccess::Closed, _) => warn!(
+            "the LIQUID API answers 503, because its callers do not authenticate and other machines reach the address; set \
+             keystoneSecretRef, listen on loopback, or pass --insecure-api if only trusted clients reach the port"
         ),
-        LiquidAccess::Open if !address.is_loopback() => warn!("the LIQUID API answers every client"),
-        LiquidAccess::Open => {}
+        (LiquidAccess::Open, _) if address.is_loopback() => {
+            info!("callers of the LIQUID API do not authenticate; it is served on loopback only");
+        }
+        (LiquidAccess::Open, AuthMode::NoAuth2) => {
+            warn!("noauth2 is no authentication; every client of the LIQUID API has the roles that it claims");
+        }
+        (LiquidAccess::Open, AuthMode::Off) => {
+            warn!("authentication is off; the LIQUID API answers every client");
+        }
     }
 }
 
@@ -271,7 +294,18 @@ mod tests {
     }
 
     fn chosen(flags: &[&str], served: ServedApis, access: Access) -> Result<Option<String>, Error> {
-        choose_address(&arguments(flags), served, access).map(|address| address.map(|address| address.to_string()))
+        chosen_with(flags, served, access, AuthMode::Off)
+    }
+
+    fn chosen_with(
+        flags: &[&str],
+        served: ServedApis,
+        access: Access,
+        mode: AuthMode,
+    ) -> Result<Option<String>, Error> {
+        let arguments = arguments(flags);
+        let chosen = choose_address(&arguments, served, access, access_of_liquid(&arguments, mode));
+        chosen.map(|address| address.map(|address| address.to_string()))
     }
 
     #[test]
@@ -291,6 +325,9 @@ mod tests {
         assert_eq!(chosen(&["--insecure-api"]).as_deref(), Some(":8080"));
         assert_eq!(chosen(&["--api-bind-address=:80"]).as_deref(), Some(":80"), "its routes are closed there");
         assert_eq!(chosen(&["--api-bind-address=0"]), None);
+        let with = |mode| chosen_with(&[], LIQUID_ONLY, Access::Open, mode).unwrap();
+        assert_eq!(with(AuthMode::Keystone).as_deref(), Some(":8080"));
+        assert_eq!(with(AuthMode::NoAuth2).as_deref(), Some("127.0.0.1:8080"));
     }
 
     #[test]
@@ -303,9 +340,14 @@ mod tests {
 
     #[test]
     fn liquid_is_closed_where_others_reach_it_even_if_the_scheduler_has_a_token() {
-        let access = |address: &str, flags: &[&str]| liquid_access(&arguments(flags), &address.parse().unwrap());
-        assert_eq!(access("127.0.0.1:8080", &[]), LiquidAccess::Open);
-        assert_eq!(access(":8080", &[]), LiquidAccess::Closed);
-        assert_eq!(access(":8080", &["--insecure-api"]), LiquidAccess::Open);
+        let access = |address: &str, flags: &[&str], mode| {
+            liquid_access(access_of_liquid(&arguments(flags), mode), &address.parse().unwrap())
+        };
+        for mode in [AuthMode::Off, AuthMode::NoAuth2] {
+            assert_eq!(access("127.0.0.1:8080", &[], mode), LiquidAccess::Open);
+            assert_eq!(access(":8080", &[], mode), LiquidAccess::Closed);
+            assert_eq!(access(":8080", &["--insecure-api"], mode), LiquidAccess::Open);
+        }
+        assert_eq!(access(":8080", &[], AuthMode::Keystone), LiquidAccess::Open);
     }
 }

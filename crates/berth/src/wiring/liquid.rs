@@ -7,8 +7,9 @@ use berth_committed_resource::{ChangeVerdict, ProposedCommitment};
 use berth_http::{Forwarder, Role};
 use berth_liquid::configured::resource_config;
 use berth_liquid::info::{self, InfoMap, InfoPublisher, InfoPublisherParts};
-use berth_liquid::server::{BodyLimits, LiquidAccess, LiquidApi, LiquidParts, Switches};
+use berth_liquid::server::{BodyLimits, LiquidAccess, LiquidApi, LiquidCallers, LiquidParts, Switches};
 use berth_liquid::service::{self, ChangeService, DryRun, DryRunVerdict, ProposedSpec};
+use berth_openstack::policy::Policies;
 use berth_scheduler_api::Chosen;
 use berth_telemetry::config::CommittedResourceApi;
 use futures::FutureExt as _;
@@ -16,28 +17,41 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::controllers::pauses;
+use super::keystone::authentication;
 use super::{DecidingState, Environment, Memory};
+use crate::error::Error;
+
+/// Whether callers are served, and what they may do.
+pub(crate) struct LiquidPermissions {
+    pub(crate) access: LiquidAccess,
+    pub(crate) policies: Policies,
+}
 
 /// The API. The work that goes with it, until `stop`, is added to the manager.
 pub(crate) fn liquid_api(
     memory: &Memory,
     environment: &Environment<'_>,
     (deciding, forwarder): (&DecidingState, Arc<dyn Forwarder>),
-    access: LiquidAccess,
+    LiquidPermissions { access, policies }: LiquidPermissions,
     manager: &mut Manager,
     stop: &CancellationToken,
-) -> LiquidApi {
+) -> Result<LiquidApi, Error> {
     add_service_info(memory, environment, manager, stop);
-    let keys = &environment.configuration.committed_resource_api;
-    LiquidApi::new(LiquidParts {
+    let configuration = environment.configuration;
+    let surroundings = (environment.clock.clone(), environment.metrics.tokens.clone());
+    let authentication =
+        authentication(configuration.auth.mode, configuration, Some(&environment.clusters), surroundings)?;
+    let keys = &configuration.committed_resource_api;
+    Ok(LiquidApi::new(LiquidParts {
         source: memory.service_info.clone(),
         published: memory.published_info.clone(),
         changes: Some(Arc::new(change_service(memory, environment, deciding, forwarder))),
         switches: switches(keys),
         access,
+        callers: LiquidCallers { authentication, policies },
         limits: BodyLimits::new(keys.max_request_bytes),
         metrics: environment.metrics.liquid.clone(),
-    })
+    }))
 }
 
 fn change_service(

@@ -8,6 +8,7 @@ use berth_http::metrics::HttpMetrics;
 use berth_liquid::changes::ChangeMetrics;
 use berth_liquid::info;
 use berth_liquid::server::LiquidMetrics;
+use berth_openstack::TokenMetrics;
 use berth_reservation::ReservationMetrics;
 use berth_reservation::in_flight::InFlightMetrics;
 use berth_reservation::oversubscription::OversubscriptionMetrics;
@@ -91,6 +92,7 @@ pub struct OperatorMetrics {
     pub history_deletions: RetentionMetrics,
     pub claims: ClaimMetrics,
     pub liquid: LiquidMetrics,
+    pub tokens: TokenMetrics,
     pub background_tasks: BackgroundTaskMetrics,
 }
 
@@ -125,6 +127,7 @@ impl OperatorMetrics {
             history_deletions: RetentionMetrics::register(metrics)?,
             claims: ClaimMetrics::register(metrics)?,
             liquid: LiquidMetrics::register(metrics)?,
+            tokens: TokenMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
         })
     }

@@ -1,69 +1,45 @@
-//! Keystone for the operator: the names of domains, with the credentials of a Secret.
+//! The names of domains, which Keystone knows.
 
 use std::sync::Arc;
 
-use berth_cluster::{Clusters, Right, Single, Verb};
+use berth_cluster::{Clusters, Right};
 use berth_core::DomainId;
-use berth_openstack::{
-    ClientCertificate, Credentials, CredentialsSource, OpenStackError, Secret as SecretName, Session, SessionSettings,
-};
+use berth_openstack::OpenStackError;
 use berth_scheduler::{DomainName, DomainNames, NoDomainNames, SchedulerError};
-use berth_telemetry::config::{Configuration, SecretRef};
+use berth_telemetry::config::Configuration;
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::Secret;
 use tokio::sync::OnceCell;
 
-const USER_AGENT: &str = concat!("berth/", env!("CARGO_PKG_VERSION"));
+use super::keystone::{self, CredentialsReader, LazySession, SecretReader};
 
 /// The names of domains, from Keystone if it is configured.
 pub(crate) fn domain_names(configuration: &Configuration, clusters: &Clusters) -> Arc<dyn DomainNames> {
     let controller = &configuration.reservation_controller;
     let Some(keystone) = &controller.keystone else { return Arc::new(NoDomainNames) };
-    Arc::new(KeystoneDomainNames {
-        credentials: SecretReader::new(clusters, keystone),
-        certificate: controller.sso.as_ref().map(|sso| SecretReader::new(clusters, sso)),
-        user_agent: configuration.common.user_agent().unwrap_or_else(|| USER_AGENT.to_owned()),
-        names: OnceCell::new(),
-    })
+    let credentials = CredentialsReader::Secret(SecretReader::new(clusters, keystone));
+    let certificate = controller.sso.as_ref().map(|sso| SecretReader::new(clusters, sso));
+    let session = LazySession::new(credentials, certificate, configuration);
+    Arc::new(KeystoneDomainNames { session, names: OnceCell::new() })
 }
 
 /// The rights that this needs.
 pub(super) fn rights(configuration: &Configuration) -> Vec<Right> {
     let controller = &configuration.reservation_controller;
     let Some(keystone) = &controller.keystone else { return Vec::new() };
-    [Some(keystone), controller.sso.as_ref()].into_iter().flatten().map(secret_right).collect()
-}
-
-fn secret_right(SecretRef { name, namespace }: &SecretRef) -> Right {
-    let right = Right::resource("", "v1", "secrets", &[Verb::Get]).at_home().in_namespace(namespace).named([name]);
-    right.because("Credentials of Keystone, which knows the names of domains.")
+    let secrets = [Some(keystone), controller.sso.as_ref()].into_iter().flatten();
+    keystone::secret_rights(secrets, "Credentials of Keystone, which knows the names of domains.")
 }
 
 struct KeystoneDomainNames {
-    credentials: SecretReader,
-    certificate: Option<SecretReader>,
-    user_agent: String,
-    /// Made when the first name is needed, so that the start does not depend on Secrets.
+    session: LazySession,
     names: OnceCell<berth_openstack::DomainNames>,
 }
 
 impl KeystoneDomainNames {
     async fn names(&self) -> Result<&berth_openstack::DomainNames, OpenStackError> {
-        self.names.get_or_try_init(|| self.connect()).await
-    }
-
-    async fn connect(&self) -> Result<berth_openstack::DomainNames, OpenStackError> {
-        let certificate = match &self.certificate {
-            Some(secret) => ClientCertificate::of_secret(&secret.values().await?)?,
-            None => None,
-        };
-        if certificate.as_ref().is_some_and(ClientCertificate::skips_verification) {
-            tracing::warn!("certificates of keystone are not verified: selfSigned is true in the SSO secret");
-        }
-        let settings = SessionSettings { user_agent: self.user_agent.clone(), certificate };
-        let session = Session::new(&settings, self.credentials.clone())?;
-        Ok(berth_openstack::DomainNames::new(session))
+        self.names
+            .get_or_try_init(|| async { self.session.get().await.cloned().map(berth_openstack::DomainNames::new) })
+            .await
     }
 }
 
@@ -82,36 +58,5 @@ impl DomainNames for KeystoneDomainNames {
             name.map(|name| Some(name.to_string())).map_err(failed)
         };
         resolved.boxed()
-    }
-}
-
-/// Reads one Secret of the home cluster whenever its values are needed.
-#[derive(Clone)]
-struct SecretReader {
-    secret: Single<Secret>,
-    name: SecretName,
-}
-
-impl SecretReader {
-    fn new(clusters: &Clusters, SecretRef { name, namespace }: &SecretRef) -> Self {
-        let secret = Single::new(clusters.clone(), namespace, name);
-        Self { secret, name: SecretName { namespace: namespace.clone(), name: name.clone() } }
-    }
-
-    async fn values(&self) -> Result<berth_openstack::SecretValues, OpenStackError> {
-        let found = self
-            .secret
-            .read()
-            .await
-            .map_err(|error| OpenStackError::Unreadable { secret: self.name.clone(), cause: error.to_string() })?;
-        let found = found.ok_or_else(|| OpenStackError::NoSecret(self.name.clone()))?;
-        let values = found.data.iter().flatten();
-        Ok(values.map(|(key, value)| (key.clone(), value.0.clone())).collect())
-    }
-}
-
-impl CredentialsSource for SecretReader {
-    fn read(&self) -> BoxFuture<'_, Result<Credentials, OpenStackError>> {
-        async move { Credentials::of_secret(&self.values().await?) }.boxed()
     }
 }

@@ -15,7 +15,7 @@ use berth_scheduler_api::pipelines::PipelineController;
 use berth_scheduler_api::tracking::Bookings;
 use berth_telemetry::config::{Configuration, Controller, Pipelines};
 
-use super::{openstack, oversubscription};
+use super::{keystone, openstack, oversubscription};
 
 /// What an operator does besides what its configuration says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,7 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
     rights.extend(DisruptionLimit::rights());
     rights.extend(InfoPublisher::rights());
     rights.extend(openstack::rights(configuration));
+    rights.extend(keystone::rights(configuration));
     if configuration.reservation_controller.enable_oversubscription_check {
         rights.extend(OversubscriptionController::rights(&oversubscription::settings(configuration)));
     }

@@ -1,14 +1,14 @@
 //! Slots of external customers, whose domains Keystone names. Runs the real binary against a double of Keystone.
 
 use berth_crds::{CommittedResource, Hypervisor, Pipeline, testing};
-use berth_testkit::keystone::{Keystone, USER};
+use berth_testkit::keystone::Keystone;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
+use crate::support::keystone::{create_secret, grant_secret, secret_ref};
 use crate::support::objects::{host, non_rejectable};
 use crate::support::world::World;
 
-const SECRET: &str = "keystone";
 const PASSWORD: &str = "the-password-of-keystone";
 const TRAIT: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
 
@@ -22,9 +22,8 @@ async fn begin(keystone: &Keystone) -> World {
     world.create_raw::<Pipeline>(pipeline()).await.unwrap();
     create_secret(&world, keystone, PASSWORD).await;
     grant_secret(&world).await;
-    let secret = json!({ "name": SECRET, "namespace": "berth-system" });
     world.use_keys(&json!({
-        "committedResourceReservationController": { "keystoneSecretRef": secret },
+        "committedResourceReservationController": { "keystoneSecretRef": secret_ref() },
         "committedResourceController": { "requeueIntervalRetry": "1s" },
         "scheduler": { "tieBreak": "name" },
     }));
@@ -43,35 +42,6 @@ fn pipeline() -> serde_json::Value {
         ],
         "weighers": [{ "name": "kvm_binpack", "params": weight, "multiplier": 1.0 }],
     } })
-}
-
-async fn create_secret(world: &World, keystone: &Keystone, password: &str) {
-    let url = keystone.url();
-    let values = [
-        ("url", url.as_str()),
-        ("availability", "public"),
-        ("username", USER),
-        ("password", password),
-        ("projectName", "service"),
-        ("userDomainName", "Default"),
-        ("projectDomainName", "Default"),
-    ];
-    let values = values.map(|(key, value)| format!("--from-literal={key}={value}"));
-    let mut arguments = vec!["create", "secret", "generic", SECRET, "--namespace=berth-system"];
-    arguments.extend(values.iter().map(String::as_str));
-    let _ = world.try_kubectl(&["delete", "secret", SECRET, "--namespace=berth-system"]).await;
-    world.kubectl(&arguments).await;
-}
-
-async fn grant_secret(world: &World) {
-    let name = format!("--resource-name={SECRET}");
-    let role = ["create", "role", SECRET, "--verb=get", "--resource=secrets", &name, "--namespace=berth-system"];
-    let subject = "--serviceaccount=berth-system:berth";
-    let binding = ["create", "rolebinding", SECRET, "--role=keystone", subject, "--namespace=berth-system"];
-    // They may be left from another test.
-    for arguments in [&role[..], &binding[..]] {
-        let _ = world.try_kubectl(arguments).await;
-    }
 }
 
 fn of_domain(uuid: &str, domain: &str) -> CommittedResource {

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod authentication;
 mod bad_input;
 mod callers;
 mod clusters;

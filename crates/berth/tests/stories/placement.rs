@@ -59,6 +59,13 @@ impl Placement {
         Self::begin_as(command, None).await
     }
 
+    /// Starts it on the default file with this configuration.
+    pub async fn begin_configured(config: &Path) -> Self {
+        let mut command = serve();
+        command.arg("--config").arg(config);
+        Self::begin_as(command, None).await
+    }
+
     async fn begin_as(command: Command, database: Option<String>) -> Self {
         let (folder, api, side) = (tempfile::tempdir().unwrap(), free(), free());
         let process = start(command, folder.path(), api, side, database.as_ref());
@@ -176,6 +183,6 @@ async fn what_cannot_be_served_is_reported_at_once() {
     };
     refused(&["--database", "mysql://me:secret@host/db"], "neither a file, :memory: nor postgres").await;
     refused(&["--database", "/nowhere/ledger.db"], "check that its folder exists").await;
-    refused(&["--database", ":memory:", "--auth", "keystone"], "not part of this version").await;
+    refused(&["--database", ":memory:", "--auth", "keystone"], "authentication by Keystone needs credentials").await;
     refused(&["--database", ":memory:", "--policy-file", "/nowhere.yaml"], "the policy file /nowhere.yaml").await;
 }

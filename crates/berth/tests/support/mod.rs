@@ -15,6 +15,7 @@ pub mod host_checker;
 pub mod host_states;
 pub mod http;
 pub mod invariants;
+pub mod keystone;
 pub mod nova;
 pub mod objects;
 pub mod old_server;

@@ -11,6 +11,7 @@ use berth_http::request_id::X_REQUEST_ID;
 use tokio::time::Instant;
 
 use super::body::{BodyLimits, BodyReader};
+use super::callers::LiquidCallers;
 use super::endpoint::{Endpoint, Switches};
 use super::handler::{ChangeCall, ChangeHandler};
 use super::metrics::LiquidMetrics;
@@ -21,7 +22,7 @@ use crate::info::{InfoSource, PublishedInfo};
 /// Whether callers are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiquidAccess {
-    /// Every client that reaches the listener may do everything.
+    /// Clients are served as their callers are known.
     Open,
     /// Clients on other machines reach the listener, and nothing can tell which of them is Limes.
     Closed,
@@ -35,6 +36,7 @@ pub struct LiquidParts {
     pub changes: Option<Arc<dyn ChangeHandler>>,
     pub switches: Switches,
     pub access: LiquidAccess,
+    pub callers: LiquidCallers,
     pub limits: BodyLimits,
     pub metrics: LiquidMetrics,
 }
@@ -46,14 +48,15 @@ pub struct LiquidApi {
     changes: Option<Arc<dyn ChangeHandler>>,
     switches: Switches,
     access: LiquidAccess,
+    callers: LiquidCallers,
     bodies: BodyReader,
     metrics: LiquidMetrics,
 }
 
 impl LiquidApi {
     pub fn new(parts: LiquidParts) -> Self {
-        let LiquidParts { source, published, changes, switches, access, limits, metrics } = parts;
-        Self { source, published, changes, switches, access, bodies: BodyReader::new(limits), metrics }
+        let LiquidParts { source, published, changes, switches, access, callers, limits, metrics } = parts;
+        Self { source, published, changes, switches, access, callers, bodies: BodyReader::new(limits), metrics }
     }
 
     pub(super) fn body_limit(&self) -> usize {
@@ -81,6 +84,9 @@ impl LiquidApi {
         if self.access == LiquidAccess::Closed {
             return Err(Refusal::NoAuthentication);
         }
+        let (parts, body) = request.into_parts();
+        self.callers.authorize(endpoint, &parts).await?;
+        let request = Request::from_parts(parts, body);
         if let Some(api) = endpoint.disabled_api(self.switches) {
             return Err(Refusal::Disabled(api));
         }

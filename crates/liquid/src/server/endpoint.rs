@@ -31,6 +31,14 @@ impl Endpoint {
         }
     }
 
+    /// Whether it changes nothing, whatever its method is.
+    pub(super) fn is_read(self) -> bool {
+        match self {
+            Self::Info | Self::Capacity | Self::Usage => true,
+            Self::Quota | Self::Change => false,
+        }
+    }
+
     /// The API by name if it is switched off. The info has no switch: a delegating liquid ends without it.
     pub(super) fn disabled_api(self, switches: Switches) -> Option<&'static str> {
         let (is_enabled, name) = match self {

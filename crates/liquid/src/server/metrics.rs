@@ -97,10 +97,10 @@ impl LiquidMetrics {
 
     fn begin_at_zero(&self) {
         for (endpoint, codes) in [
-            (Endpoint::Info, &["200", "405", "500", "503"][..]),
-            (Endpoint::Capacity, &["200", "500", "503"]),
-            (Endpoint::Usage, &["200", "400", "405", "500", "503"]),
-            (Endpoint::Quota, &["204", "400", "405", "500", "503"]),
+            (Endpoint::Info, &["200", "401", "403", "405", "500", "503"][..]),
+            (Endpoint::Capacity, &["200", "401", "403", "500", "503"]),
+            (Endpoint::Usage, &["200", "400", "401", "403", "405", "500", "503"]),
+            (Endpoint::Quota, &["204", "400", "401", "403", "405", "500", "503"]),
         ] {
             let Some((requests, duration)) = self.of(endpoint) else { continue };
             for code in codes {
@@ -110,7 +110,7 @@ impl LiquidMetrics {
         }
         for dry_run in DRY_RUN {
             self.0.change_timeouts.with_label_values(&[dry_run]).inc_by(0);
-            for code in ["200", "400", "405", "409", "500", "503"] {
+            for code in ["200", "400", "401", "403", "405", "409", "500", "503"] {
                 self.0.change_duration.with_label_values(&[code, dry_run]);
                 for result in RESULTS {
                     self.0.change_requests.with_label_values(&[code, dry_run, result]).inc_by(0);

@@ -18,6 +18,11 @@ pub(super) fn endpoint(path: &str) -> Option<Endpoint> {
     }
 }
 
+/// The project that the path names, whatever follows.
+pub(super) fn id(path: &str) -> Option<&str> {
+    path.strip_prefix(PREFIX)?.strip_prefix("projects/")?.split('/').next().filter(|id| !id.is_empty())
+}
+
 /// Checks that the path has exactly one segment for the project, and that it can be an id.
 pub(super) fn check(path: &str) -> Result<(), Refusal> {
     let invalid = |what| Err(Refusal::InvalidPath(what, path.to_owned()));

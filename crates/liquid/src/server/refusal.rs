@@ -17,6 +17,16 @@ pub(super) enum Refusal {
     UnknownPath,
     Method(Method),
     NoAuthentication,
+    /// No token, or none that is valid.
+    Unauthorized,
+    /// Who calls cannot be found out at the moment.
+    UnknownCaller(String),
+    /// The rule that the caller does not satisfy.
+    Forbidden {
+        rule: &'static str,
+        user: String,
+        project: Option<String>,
+    },
     /// The API that is switched off.
     Disabled(&'static str),
     /// What is wrong with the path, and the path.
@@ -35,10 +45,13 @@ impl Refusal {
         match self {
             Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden { .. } => StatusCode::FORBIDDEN,
             Self::InvalidPath(..) | Self::Unreadable => StatusCode::BAD_REQUEST,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::NoAuthentication
+            | Self::UnknownCaller(_)
             | Self::Disabled(_)
             | Self::Overloaded
             | Self::NotInThisVersion
@@ -51,6 +64,9 @@ impl Refusal {
             Self::UnknownPath => "Not found".to_owned(),
             Self::Method(_) => "Method not allowed".to_owned(),
             Self::NoAuthentication => "no authentication is configured for this API".to_owned(),
+            Self::Unauthorized => "Unauthorized".to_owned(),
+            Self::UnknownCaller(why) => why.clone(),
+            Self::Forbidden { .. } => "Forbidden".to_owned(),
             Self::Disabled(api) => format!("{api} API is disabled"),
             Self::InvalidPath(what, path) => format!("Invalid URL path: {what}: {path}"),
             Self::TooLarge => "request body too large".to_owned(),
@@ -61,16 +77,25 @@ impl Refusal {
         }
     }
 
+    /// What the log says; the caller need not know which rule it is.
+    fn reason(&self) -> String {
+        match self {
+            Self::Forbidden { rule, user, project } => {
+                format!("user {user:?} of project {:?} may not {rule}", project.as_deref().unwrap_or_default())
+            }
+            other => other.text(),
+        }
+    }
+
     pub(super) fn answer(&self) -> Response {
-        let text = escape_line(&self.text(), LONGEST);
-        let mut response = answer::text(self.status(), text.clone());
+        let mut response = answer::text(self.status(), escape_line(&self.text(), LONGEST));
         let headers = response.headers_mut();
         match self {
             Self::Method(allowed) => drop(HeaderValue::from_str(allowed.as_str()).map(|it| headers.insert(ALLOW, it))),
-            Self::Overloaded => drop(headers.insert(RETRY_AFTER, SOON)),
+            Self::Overloaded | Self::UnknownCaller(_) => drop(headers.insert(RETRY_AFTER, SOON)),
             _ => {}
         }
-        response.extensions_mut().insert(LogReason::Text(text));
+        response.extensions_mut().insert(LogReason::Text(escape_line(&self.reason(), LONGEST)));
         response
     }
 }

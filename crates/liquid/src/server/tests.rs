@@ -1,11 +1,14 @@
 //! Requests to the router: the order of checks, texts, headers and metrics.
 
+mod callers;
+
 use std::collections::BTreeMap;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use berth_http::answer;
+use berth_openstack::authentication::Off;
 use berth_telemetry::metrics::Metrics;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -71,6 +74,7 @@ impl Setting {
             changes: Some(Arc::new(Echo)),
             switches: enabled,
             access: LiquidAccess::Open,
+            callers: LiquidCallers { authentication: Arc::new(Off), policies: default_policies() },
             limits: BodyLimits::new(100),
             metrics: LiquidMetrics::register(&metrics).unwrap(),
         };

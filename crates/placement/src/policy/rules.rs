@@ -1,6 +1,6 @@
 //! The rules of Placement with their defaults. Names are those of Placement.
 
-use super::check::Check;
+use berth_openstack::policy::Check;
 
 macro_rules! names {
     ($($constant:ident = $name:literal),* $(,)?) => {

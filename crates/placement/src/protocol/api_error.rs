@@ -23,12 +23,14 @@ pub struct ApiError {
     /// The methods of the path, for 405 of the router.
     pub allow: Option<String>,
     pub versions: bool,
+    /// Seconds, for 503.
+    pub retry_after: u16,
 }
 
 impl ApiError {
     /// A problem with the code that most have.
     pub fn new(status: StatusCode, text: impl Into<String>) -> Self {
-        Self { status, code: Code::Undefined, text: text.into(), allow: None, versions: false }
+        Self { status, code: Code::Undefined, text: text.into(), allow: None, versions: false, retry_after: 1 }
     }
 
     /// 400.
@@ -44,6 +46,12 @@ impl ApiError {
     /// 503: the same request may succeed a little later.
     pub fn unavailable(text: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+
+    /// The same, to be tried again so many seconds later.
+    #[must_use]
+    pub fn with_retry_after(self, seconds: u16) -> Self {
+        Self { retry_after: seconds, ..self }
     }
 }
 
@@ -93,7 +101,7 @@ impl ApiError {
             headers.insert(ALLOW, allow);
         }
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            headers.insert(RETRY_AFTER, HeaderValue::from(self.retry_after));
         }
         response
     }

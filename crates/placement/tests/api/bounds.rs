@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
+use berth_openstack::authentication::{Authentication, Caller, Unknown};
 use berth_placement::ledger::RequestError;
-use berth_placement::protocol::authentication::{Authentication, Caller, Unknown};
 use berth_placement::protocol::cors::Cors;
-use berth_placement::{Api, Bounds, Policies};
+use berth_placement::{Api, Bounds, policy};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 use crate::support::{Server, UNDEFINED};
 
 fn bounded(bounds: Bounds) -> Server {
-    Server::with(|api| api.with_bounds(bounds), Policies::defaults(false))
+    Server::with(|api| api.with_bounds(bounds), policy::defaults(false))
 }
 
 fn post(body: Body) -> Request<Body> {
@@ -137,7 +137,7 @@ async fn pages_of_other_sites_may_read_what_is_refused() {
         (414, far.as_str(), "", Bounds { target: 100, ..Bounds::default() }),
         (503, "GET /traits", "", Bounds { requests: 0, wait: Duration::ZERO, ..Bounds::default() }),
     ] {
-        let server = Server::with(|api| api.with_bounds(bounds).with_cors(site()), Policies::defaults(false));
+        let server = Server::with(|api| api.with_bounds(bounds).with_cors(site()), policy::defaults(false));
         let answer = server.ask_with(line, body, &[("origin", "http://valid.example.com")]).await;
         answer.is(status, UNDEFINED, "");
         assert_eq!(answer.header("access-control-allow-origin"), Some("http://valid.example.com"), "{status}");
@@ -156,7 +156,7 @@ impl Authentication for Broken {
 #[tokio::test]
 async fn a_defect_is_reported_like_every_other_fault() {
     let Server { ledger, .. } = Server::new();
-    let api = Api::new(ledger.clone(), Arc::new(Broken), Policies::defaults(false)).with_cors(site());
+    let api = Api::new(ledger.clone(), Arc::new(Broken), policy::defaults(false)).with_cors(site());
     let server = Server { ledger, router: api.router() };
     let answer = server.ask_with("GET /traits", "", &[("origin", "http://valid.example.com")]).await;
     answer.is(500, "", "a defect of the server");

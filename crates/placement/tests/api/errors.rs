@@ -2,8 +2,8 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use berth_placement::Policies;
 use berth_placement::ledger::RequestError;
+use berth_placement::policy;
 use berth_placement::protocol::cors::Cors;
 
 use crate::support::{CONCURRENT, Server, UNDEFINED, uuid};
@@ -130,7 +130,7 @@ async fn a_ledger_in_trouble_is_reported_with_when_to_try_again() {
 #[tokio::test]
 async fn cors_headers_are_sent_to_allowed_origins() {
     let cors = Cors::new(vec!["http://valid.example.com".to_owned()], &["openstack-api-version".to_owned()]);
-    let server = Server::with(|api| api.with_cors(cors), Policies::defaults(false));
+    let server = Server::with(|api| api.with_cors(cors), policy::defaults(false));
     let asked = |origin: &str| {
         let request = Request::builder().method("OPTIONS").uri("/resource_providers").header("origin", origin);
         let request = request.header("access-control-request-method", "GET");

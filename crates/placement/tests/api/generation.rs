@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use berth_placement::api::Seeds;
-use berth_placement::{Api, GenerationOptions, Policies};
+use berth_placement::{Api, GenerationOptions, policy};
 
 use crate::support::{Server, uuid};
 
@@ -11,7 +11,7 @@ const TWO_OF_EACH: &str = "GET /allocation_candidates?resources=VCPU:1";
 
 /// Ten hosts with two providers each that have the requested resources.
 async fn hosts(change: impl FnOnce(Api) -> Api) -> Server {
-    let server = Server::with(change, Policies::defaults(false));
+    let server = Server::with(change, policy::defaults(false));
     for host in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
         server.provider(host, None, "").await;
         for numa in ["0", "1"] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::http::Request;
 use axum::response::Response;
-use berth_placement::{Bounds, Policies};
+use berth_placement::{Bounds, policy};
 use futures::StreamExt as _;
 use serde_json::{Map, Value, json};
 use tower::ServiceExt as _;
@@ -23,7 +23,7 @@ fn name(number: usize) -> String {
 
 /// A server with long lists of everything.
 async fn long_lists(bounds: Bounds) -> Server {
-    let server = Server::with(|api| api.with_bounds(bounds), Policies::defaults(false));
+    let server = Server::with(|api| api.with_bounds(bounds), policy::defaults(false));
     server.provider("big", None, "").await;
     for number in 0..MANY {
         server.done(&format!("PUT /resource_classes/{}", name(number)), "").await;
@@ -156,7 +156,7 @@ async fn few_answers_wait_for_memory_at_once() {
 async fn a_refusal_that_quotes_much_of_its_request_takes_memory_too() {
     let unknown: Vec<String> = (0..MANY).map(|number| format!("CUSTOM_{}_{number}", "Y".repeat(240))).collect();
     for (bounds, status) in [(Bounds::default(), 400), (Bounds { unread: 0, ..Bounds::default() }, 503)] {
-        let server = Server::with(|api| api.with_bounds(bounds), Policies::defaults(false));
+        let server = Server::with(|api| api.with_bounds(bounds), policy::defaults(false));
         server.provider("p", None, "").await;
         let body = json!({ "resource_provider_generation": 0, "traits": unknown }).to_string();
         let refused = server.send(put(&format!("/resource_providers/{}/traits", uuid("p")), body)).await;

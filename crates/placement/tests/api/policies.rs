@@ -1,12 +1,12 @@
 //! The policies over HTTP: which role may do what.
 
-use berth_placement::Policies;
+use berth_placement::policy;
 
 use crate::support::{Server, UNDEFINED};
 
 #[tokio::test]
 async fn readers_see_the_usages_of_their_own_project() {
-    let server = Server::with(|api| api, Policies::defaults(true));
+    let server = Server::with(|api| api, policy::defaults(true));
     let reader = [("x-auth-token", "user"), ("x-roles", "reader"), ("x-project-id", "p1")];
     assert_eq!(server.ask_with("GET /usages?project_id=p1", "", &reader).await.status, 200);
     let other = server.ask_with("GET /usages?project_id=p2", "", &reader).await;
@@ -20,7 +20,7 @@ async fn readers_see_the_usages_of_their_own_project() {
 
 #[tokio::test]
 async fn reshaper_is_for_services_only() {
-    let new = Server::with(|api| api, Policies::defaults(true));
+    let new = Server::with(|api| api, policy::defaults(true));
     assert_eq!(new.ask("POST /reshaper", "{}").await.status, 403);
     let service = [("x-auth-token", "nova"), ("x-roles", "service")];
     assert_eq!(new.ask_with("POST /reshaper", "{}", &service).await.status, 400);
@@ -29,7 +29,7 @@ async fn reshaper_is_for_services_only() {
 
 #[tokio::test]
 async fn a_policy_file_may_open_everything() {
-    let open = Policies::defaults(false).with_file("'placement:traits:list': '@'").unwrap();
+    let open = policy::defaults(false).with_file("'placement:traits:list': '@'").unwrap();
     let server = Server::with(|api| api, open);
     let user = [("x-auth-token", "user")];
     assert_eq!(server.ask_with("GET /traits", "", &user).await.status, 200);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
 use berth_http::{Limits, Server};
-use berth_placement::protocol::authentication::{Authentication, Caller, NoAuth2, Unknown};
-use berth_placement::{Api, Policies};
+use berth_openstack::authentication::{Authentication, Caller, NoAuth2, Unknown};
+use berth_placement::{Api, policy};
 use futures::future::{BoxFuture, pending, ready};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -46,7 +46,7 @@ impl Authentication for OneToken {
 async fn serve(authentication: Arc<dyn Authentication>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let router = Api::new(Arc::new(InMemory::default()), authentication, Policies::defaults(false)).router();
+    let router = Api::new(Arc::new(InMemory::default()), authentication, policy::defaults(false)).router();
     let trusted = BTreeSet::from([[127, 0, 0, ATTACKER].into()]);
     let limits = Limits::default().with_connections(CONNECTIONS, trusted);
     tokio::spawn(Server::new("test").with_limits(limits).serve(listener, router, CancellationToken::new()));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
-use berth_placement::protocol::authentication::NoAuth2;
-use berth_placement::{Api, Policies};
+use berth_openstack::authentication::NoAuth2;
+use berth_openstack::policy::Policies;
+use berth_placement::{Api, policy};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -29,7 +30,7 @@ pub struct Answer {
 impl Server {
     /// With the old defaults of policies, as in most of Placement's own tests.
     pub fn new() -> Self {
-        Self::with(|api| api, Policies::defaults(false))
+        Self::with(|api| api, policy::defaults(false))
     }
 
     pub fn with(change: impl FnOnce(Api) -> Api, policies: Policies) -> Self {

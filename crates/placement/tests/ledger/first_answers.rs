@@ -9,7 +9,7 @@ use berth_http::Access;
 use berth_placement::ledger::Operated as _;
 use berth_placement::ledger::postgres::PostgresLedger;
 use berth_placement::serve::{Settings, serve};
-use berth_placement::{GenerationOptions, Policies};
+use berth_placement::{GenerationOptions, policy};
 use berth_telemetry::metrics::Metrics;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -46,7 +46,7 @@ async fn the_first_request_waits_for_the_ledger() {
         database: url.parse().unwrap(),
         authentication: None,
         access: Access::Open,
-        policies: Policies::defaults(true),
+        policies: policy::defaults(true),
         cors: None,
         generation: GenerationOptions::default(),
         randomize: false,

@@ -7,9 +7,9 @@ use std::sync::{Arc, LazyLock};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
-use berth_placement::protocol::authentication::NoAuth2;
+use berth_openstack::authentication::NoAuth2;
 use berth_placement::protocol::cors::Cors;
-use berth_placement::{Api, GenerationOptions, Policies};
+use berth_placement::{Api, GenerationOptions, policy};
 use berth_placement_model::testing::{MemoryState, invariants};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -96,7 +96,7 @@ impl World {
         let ledger = Arc::new(InMemory { state: Mutex::new(state), ..InMemory::default() });
         let generation =
             GenerationOptions { most_combinations: 20_000, most_requests: 2_000, ..GenerationOptions::default() };
-        let api = Api::new(ledger.clone(), Arc::new(NoAuth2), Policies::defaults(false));
+        let api = Api::new(ledger.clone(), Arc::new(NoAuth2), policy::defaults(false));
         Self { router: api.with_cors(site()).with_generation(generation).router(), ledger }
     }
 

@@ -21,11 +21,11 @@ settings! {
         /// File whose first line is such a URL; it takes precedence over `database`.
         database_file: Option<PathBuf> = file("databaseFile", "none"),
         /// How callers of the Placement API prove who they are.
-        auth: AuthMode = choice_or("auth", &AuthMode::CHOICES, 2),
+        auth: Option<AuthMode> = choice("auth", &AuthMode::CHOICES, "as `auth.mode`"),
         /// Serve without authentication (`off`, `noauth2`) at addresses other than loopback too.
         insecure_api: bool = flag("insecureApi", false),
-        /// File with rules of oslo.policy.
-        policy_file: Option<PathBuf> = file("policyFile", "none"),
+        /// File with rules of oslo.policy for the Placement API.
+        policy_file: Option<PathBuf> = file("policyFile", "`auth.policyFile`"),
         /// Whether the newer default policies of Placement hold; without them the role admin may do everything.
         enforce_new_defaults: bool = flag("enforceNewDefaults", true),
         /// Sites whose pages may use the API; `*` is all.

@@ -316,6 +316,11 @@ impl<'a> Section<'a> {
         self.present(key).is_some()
     }
 
+    /// Whether the key is there with a text that is not empty.
+    pub fn has_text(&self, key: &str) -> bool {
+        self.present(key).is_some_and(|found| found.as_str() != Some(""))
+    }
+
     /// Whether nothing was wrong with these keys so far: only then comparing their values makes sense.
     pub fn are_sound(&self, keys: &[&str]) -> bool {
         let errors = self.report.findings.0.iter().filter(|finding| finding.severity == Severity::Error);

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 /// The longest line about one key, in characters: a few keys of a path, and a text.
 const LINE: usize = 1500;
 
-const SECRETS: [&str; 2] = ["/scheduler/token", "/committedResourceReservationController/schedulerToken"];
+const SECRETS: [&str; 3] =
+    ["/scheduler/token", "/committedResourceReservationController/schedulerToken", "/osPassword"];
 
 pub fn configuration(file: &[u8]) {
     let Ok(Value::Object(values)) = serde_json::from_slice(file) else { return };
@@ -68,6 +69,7 @@ fn without_secrets(loaded: &Loaded) -> Configuration {
     let mut configuration = loaded.configuration.clone();
     configuration.scheduler.token = None;
     configuration.reservation_controller.scheduler_token = None;
+    configuration.keystone_keys.password = None;
     configuration
 }
 
@@ -75,7 +77,10 @@ fn without_secrets(loaded: &Loaded) -> Configuration {
 fn secrets(values: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let whole = Value::Object(values.clone());
     let text = whole.to_string();
-    let at = |path: &str| path[1..].split('/').try_fold(values, |values, key| values.get(key)?.as_object());
+    let at = |path: &str| {
+        let mut keys = path.split('/').filter(|key| !key.is_empty());
+        keys.try_fold(values, |values, key| values.get(key)?.as_object())
+    };
     let found = SECRETS.into_iter().filter_map(move |path| {
         let (section, key) = path.rsplit_once('/')?;
         at(section)?.get(key)?.as_str()

@@ -6,10 +6,12 @@ use berth_core::text::escape_line;
 use berth_http::client;
 use berth_http::request_id::X_REQUEST_ID;
 use reqwest::{Client, RequestBuilder};
+use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::answers::{ChangeAnswer, ServiceInfo};
+use super::login::Login;
 
 const INFO_WITHIN: Duration = Duration::from_secs(30);
 /// Bytes of an answer: a service info of thousands of flavor groups.
@@ -21,6 +23,7 @@ pub(super) struct ApiClient {
     http: Client,
     base: String,
     change_within: Duration,
+    login: Login,
 }
 
 /// A decoded answer and the id of its request.
@@ -30,21 +33,29 @@ pub(super) struct Answer<T> {
 }
 
 impl ApiClient {
-    pub(super) fn new(base_url: &str, change_within: Duration) -> Result<Self, String> {
+    pub(super) fn new(base_url: &str, change_within: Duration, login: Login) -> Result<Self, String> {
         let settings = || Client::builder().no_proxy();
         let http = client::build(settings).map_err(client::line)?;
-        Ok(Self { http, base: base_url.trim_end_matches('/').to_owned(), change_within })
+        Ok(Self { http, base: base_url.trim_end_matches('/').to_owned(), change_within, login })
     }
 
     pub(super) async fn info(&self) -> Result<Answer<ServiceInfo>, String> {
         let url = format!("{}/commitments/v1/info", self.base);
-        call("GET info", self.http.get(url).timeout(INFO_WITHIN)).await
+        self.call("GET info", self.http.get(url).timeout(INFO_WITHIN)).await
     }
 
     pub(super) async fn change(&self, request: &Value) -> Result<Answer<ChangeAnswer>, String> {
         let url = format!("{}/commitments/v1/change-commitments", self.base);
         let request = self.http.post(url).header("Content-Type", "application/json").body(request.to_string());
-        call("change-commitments", request.timeout(self.change_within)).await
+        self.call("change-commitments", request.timeout(self.change_within)).await
+    }
+
+    async fn call<T: DeserializeOwned>(&self, what: &str, request: RequestBuilder) -> Result<Answer<T>, String> {
+        let request = match self.login.token().await? {
+            Some(token) => request.header("X-Auth-Token", token.expose_secret()),
+            None => request,
+        };
+        call(what, request).await
     }
 }
 

@@ -1,15 +1,19 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use berth_telemetry::config::{self, Checks};
+use berth_testkit::keystone::{Keystone, USER};
+use clap::Parser as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use super::login::Login;
 use super::{check, merged};
+use crate::args::{Arguments, Command};
 
 const ID: (HeaderName, &str) = (HeaderName::from_static("x-request-id"), "r-7");
 
@@ -17,6 +21,8 @@ const ID: (HeaderName, &str) = (HeaderName::from_static("x-request-id"), "r-7");
 struct Api {
     answer: fn(&Value) -> (StatusCode, Value),
     requests: Mutex<Vec<Value>>,
+    /// The token of each request, the info included.
+    tokens: Mutex<Vec<Option<String>>>,
 }
 
 fn info() -> Value {
@@ -34,23 +40,90 @@ fn info() -> Value {
 
 /// Runs the checks against such an API, with these keys.
 async fn outcome(answer: fn(&Value) -> (StatusCode, Value), keys: &Value) -> (Result<(), String>, Vec<Value>) {
-    let api = Arc::new(Api { answer, requests: Mutex::default() });
-    let change = async |State(api): State<Arc<Api>>, Json(request): Json<Value>| {
+    let (outcome, api) = outcome_with(answer, keys, Login::Nothing).await;
+    assert!(api.tokens.lock().iter().all(Option::is_none));
+    let requests = api.requests.lock().clone();
+    (outcome, requests)
+}
+
+async fn outcome_with(
+    answer: fn(&Value) -> (StatusCode, Value),
+    keys: &Value,
+    login: Login,
+) -> (Result<(), String>, Arc<Api>) {
+    let api = Arc::new(Api { answer, requests: Mutex::default(), tokens: Mutex::default() });
+    let change = async |State(api): State<Arc<Api>>, headers: HeaderMap, Json(request): Json<Value>| {
+        api.note_token(&headers);
         let (status, body) = (api.answer)(&request);
         api.requests.lock().push(request);
         (status, [ID], Json(body))
     };
+    let shown = async |State(api): State<Arc<Api>>, headers: HeaderMap| {
+        api.note_token(&headers);
+        ([ID], Json(info()))
+    };
     let routes = Router::new()
-        .route("/commitments/v1/info", get(async || ([ID], Json(info()))))
+        .route("/commitments/v1/info", get(shown))
         .route("/commitments/v1/change-commitments", post(change));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut keys = keys.clone();
     keys["baseURL"] = json!(format!("http://{}/", listener.local_addr().unwrap()));
     let server = tokio::spawn(axum::serve(listener, routes.with_state(api.clone())).into_future());
-    let outcome = check(&checks(&keys)).await;
+    let outcome = check(&checks(&keys), login).await;
     server.abort();
-    let requests = api.requests.lock().clone();
-    (outcome, requests)
+    (outcome, api)
+}
+
+impl Api {
+    fn note_token(&self, headers: &HeaderMap) {
+        let token = headers.get("x-auth-token").map(|token| token.to_str().unwrap().to_owned());
+        self.tokens.lock().push(token);
+    }
+
+    fn have_token(&self, token: &str) -> bool {
+        let tokens = self.tokens.lock();
+        !tokens.is_empty() && tokens.iter().all(|shown| shown.as_deref() == Some(token))
+    }
+}
+
+async fn login(flags: &[&str], keys: &Value) -> Result<Login, String> {
+    let all = [&["berth", "e2e-commitments"], flags].concat();
+    let Command::E2eCommitments(arguments) = Arguments::try_parse_from(all).unwrap().command else {
+        panic!("{flags:?}");
+    };
+    let loaded = config::decode(keys.as_object().unwrap(), false).unwrap();
+    Login::of(&arguments, &loaded.configuration).await.map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn every_request_has_the_token_of_the_file() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let flag = format!("--token-file={}", file.path().display());
+    for unusable in ["", "\n", "a b", "a\nb"] {
+        std::fs::write(file.path(), unusable).unwrap();
+        let refused = login(&[&flag], &json!({})).await.err().unwrap();
+        assert!(refused.contains("has no token, or more than one line"), "{refused}");
+    }
+    std::fs::write(file.path(), "the-token\n").unwrap();
+    let keys = json!({ "keystoneURL": "http://127.0.0.1:1", "osUsername": "u", "osPassword": "p" });
+    let login = login(&[&flag], &keys).await.unwrap();
+    let (passed, api) = outcome_with(accept, &json!({ "azs": ["z"] }), login).await;
+    assert_eq!(passed, Ok(()));
+    assert!(api.have_token("the-token"));
+}
+
+#[tokio::test]
+async fn credentials_of_the_configuration_log_in_once() {
+    let keystone = Keystone::start("s3cret").await.unwrap();
+    let keys = |password: &str| json!({ "keystoneURL": keystone.url(), "osUsername": USER, "osPassword": password });
+    let right = login(&[], &keys("s3cret")).await.unwrap();
+    let (passed, api) = outcome_with(accept, &json!({ "azs": ["z"] }), right).await;
+    assert_eq!((passed, keystone.logins()), (Ok(()), 1));
+    assert!(api.have_token("token-1"));
+    let wrong = login(&[], &keys("wrong")).await.unwrap();
+    let failed = outcome_with(accept, &json!({}), wrong).await.0.unwrap_err();
+    assert!(failed.starts_with("info: no login to keystone: keystone refuses the credentials"), "{failed}");
+    assert!(matches!(login(&[], &json!({})).await, Ok(Login::Nothing)));
 }
 
 fn checks(keys: &Value) -> Checks {
@@ -148,7 +221,7 @@ async fn another_status_and_an_unknown_member_are_failures_with_the_request_id()
 
 #[tokio::test]
 async fn an_api_that_is_not_there_is_a_failure() {
-    let failed = check(&checks(&json!({ "baseURL": "http://127.0.0.1:1" }))).await.unwrap_err();
+    let failed = check(&checks(&json!({ "baseURL": "http://127.0.0.1:1" })), Login::Nothing).await.unwrap_err();
     assert!(failed.starts_with("info: GET info: no answer: "), "{failed}");
 }
 

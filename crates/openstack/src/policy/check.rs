@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::protocol::authentication::Caller;
+use crate::authentication::Caller;
 
 /// The condition of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,9 @@ fn equal(left: &str, right: &str, caller: &Caller, target: &Target<'_>) -> bool 
     };
     let has = match left {
         "project_id" => caller.project.as_deref(),
+        "project_domain_id" => caller.project_domain.as_deref(),
         "user_id" => Some(caller.user.as_str()),
+        "user_domain_id" => caller.user_domain.as_deref(),
         "system_scope" => caller.of_system.then_some("all"),
         literal => literal.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')),
     };

@@ -1,15 +1,19 @@
-//! Identifies the caller. Keystone will be another implementation of [`Authentication`].
+//! Identifies the caller of a request.
 
-use axum::http::HeaderMap;
 use futures::future::{BoxFuture, ready};
+use http::HeaderMap;
 use tokio::time::Instant;
 
 /// The caller of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     pub user: String,
+    /// The ID of the domain of the user, if it is known.
+    pub user_domain: Option<String>,
     /// The ID of the project of the token, if it is one of a project.
     pub project: Option<String>,
+    /// The ID of the domain of that project, if it is known.
+    pub project_domain: Option<String>,
     pub roles: Vec<String>,
     /// Whether the token is for the whole system, so that rules for projects do not apply.
     pub of_system: bool,
@@ -20,14 +24,23 @@ pub struct Caller {
 pub enum Unknown {
     /// No token, or none that is good: 401.
     Unauthorized,
-    /// Unknown at the moment: 503.
+    /// Unknown at the moment: 503 with [`RETRY_AFTER`].
     Unavailable(String),
 }
+
+/// Seconds after which callers that are unknown at the moment should try again.
+pub const RETRY_AFTER: u16 = 5;
 
 /// A way to find out who calls.
 pub trait Authentication: Send + Sync + 'static {
     /// The caller, by `until` at the latest. Implementations that need not wait answer at once.
     fn caller<'a>(&'a self, headers: &'a HeaderMap, until: Instant) -> BoxFuture<'a, Result<Caller, Unknown>>;
+
+    /// The same for a request that changes nothing. What was known of the caller may count while nothing newer can be found
+    /// out.
+    fn reader<'a>(&'a self, headers: &'a HeaderMap, until: Instant) -> BoxFuture<'a, Result<Caller, Unknown>> {
+        self.caller(headers, until)
+    }
 
     /// Whether callers prove who they are. A part of the connections is reserved for addresses of such callers.
     fn proves_callers(&self) -> bool {
@@ -79,12 +92,13 @@ fn claimed(headers: &HeaderMap) -> Option<Caller> {
     };
     let of_system = header("openstack-system-scope").is_some();
     let own = Some(project.to_owned()).filter(|_| !of_system);
-    Some(Caller { user: user.to_owned(), project: header("x-project-id").or(own), roles, of_system })
+    let project = header("x-project-id").or(own);
+    Some(Caller { user: user.to_owned(), project, roles, of_system, ..Caller::default() })
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use http::{HeaderName, HeaderValue};
 
     use super::*;
 

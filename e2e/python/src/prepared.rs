@@ -1,0 +1,125 @@
+//! Directories in the cache that are created once. Each is created next to its destination and moved there in one step, so
+//! it is always complete.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use berth_control_plane::{Environment, FromRefused as _};
+use tokio::time::sleep;
+
+use crate::Error;
+
+const WORKSHOP_PREFIX: &str = ".build-";
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A part of the user's cache. Only one process at a time creates something in it.
+#[derive(Debug, Clone)]
+pub struct Cache(PathBuf);
+
+impl Cache {
+    pub fn of_user(part: &str) -> Result<Self, Error> {
+        let home = Environment::of_process().cache_home.ok_or(Error::NoCacheFolder)?;
+        Ok(Self(home.join("berth").join(part)))
+    }
+}
+
+/// The directory of this name, which is created unless it works already. `make` gets the directory to fill; it must work
+/// under another name, too.
+pub async fn prepare<E: From<Error>>(
+    cache: &Cache,
+    name: &str,
+    works: impl AsyncFn(&Path) -> bool,
+    make: impl AsyncFnOnce(&Path) -> Result<(), E>,
+) -> Result<PathBuf, E> {
+    let folder = cache.0.join(name);
+    if works(&folder).await {
+        return Ok(folder);
+    }
+    let _lock = lock(&cache.0).await?;
+    if works(&folder).await {
+        return Ok(folder);
+    }
+    remove_abandoned(&cache.0);
+    let workshop = tempfile::Builder::new().prefix(WORKSHOP_PREFIX).tempdir_in(&cache.0);
+    let workshop = workshop.map_err(Error::path("create a folder in", &cache.0))?;
+    make(workshop.path()).await?;
+    replace(&folder, workshop.path())?;
+    Ok(folder)
+}
+
+/// Waits until no other process creates something. The lock ends with the process that holds it, however that ends.
+async fn lock(cache: &Path) -> Result<File, Error> {
+    fs::create_dir_all(cache).map_err(Error::path("create the folder", cache))?;
+    let path = cache.join("lock");
+    let file = File::create(&path).map_err(Error::path("create", &path))?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => sleep(POLL_INTERVAL).await,
+            Err(TryLockError::Error(error)) => return Err(Error::path("lock", &path)(error)),
+        }
+    }
+}
+
+/// Removes what killed processes have left. Only the holder of the lock may do so.
+fn remove_abandoned(cache: &Path) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(WORKSHOP_PREFIX) {
+            // A directory that cannot be removed takes disk space, but does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn replace(folder: &Path, workshop: &Path) -> Result<(), Error> {
+    if folder.exists() {
+        // It was complete once and does not work any more.
+        fs::remove_dir_all(folder).map_err(Error::path("remove", folder))?;
+    }
+    fs::rename(workshop, folder).map_err(Error::path("create the folder", folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    async fn works(folder: &Path) -> bool {
+        folder.join("done").exists()
+    }
+
+    #[tokio::test]
+    async fn it_is_created_once_and_again_when_it_does_not_work() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = Cache(home.path().join("part"));
+        let made = AtomicUsize::new(0);
+        let make = async |folder: &Path| {
+            made.fetch_add(1, Ordering::Relaxed);
+            fs::write(folder.join("done"), "").map_err(Error::path("write", folder))
+        };
+        let twice = tokio::join!(prepare(&cache, "one", works, make), prepare(&cache, "one", works, make));
+        let folder = cache.0.join("one");
+        assert_eq!(
+            (twice.0.unwrap(), twice.1.unwrap(), made.load(Ordering::Relaxed)),
+            (folder.clone(), folder.clone(), 1)
+        );
+
+        fs::remove_file(folder.join("done")).unwrap();
+        fs::write(folder.join("old"), "").unwrap();
+        prepare(&cache, "one", works, make).await.unwrap();
+        assert_eq!((made.load(Ordering::Relaxed), folder.join("old").exists()), (2, false));
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_completed_is_not_there() {
+        let home = tempfile::tempdir().unwrap();
+        let cache = Cache(home.path().to_owned());
+        fs::create_dir(home.path().join(".build-dead")).unwrap();
+        let failed = prepare(&cache, "one", works, async |_: &Path| Err(Error::PythonMissing)).await;
+        assert!(matches!(failed, Err(Error::PythonMissing)));
+        let left: Vec<_> = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["lock"], "neither this one nor that of a killed process");
+    }
+}
