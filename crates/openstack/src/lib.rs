@@ -1,4 +1,5 @@
-//! Calls of OpenStack: logs in to Keystone with the credentials of a Secret, keeps the token, and asks for names of domains.
+//! Calls of OpenStack: logs in to Keystone with the credentials of a Secret, keeps the token, and asks for names of domains and for
+//! the commitments of Limes.
 //!
 //! Every call has a deadline. A token that has expired is renewed once for all calls that wait for it, with the credentials
 //! that the Secret has then, so that rotated credentials take effect without a restart.
@@ -9,6 +10,7 @@ mod credentials;
 mod discovery;
 mod domains;
 mod error;
+pub mod limes;
 mod login;
 mod secret;
 mod session;

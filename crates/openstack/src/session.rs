@@ -21,7 +21,7 @@ use crate::credentials::CredentialsSource;
 use crate::discovery::{IdentityUrl, choose_version, classify_url};
 use crate::login::{Login, decode_catalog, encode_request};
 
-/// How long a call may take.
+/// How long a login, or a call that nothing else is said about, may take.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long a failed login answers for others, so that they do not wait for Keystone one after the other.
 const FAILURE_LASTS: Duration = Duration::from_secs(1);
@@ -67,10 +67,36 @@ struct LoggedIn {
     interface: Interface,
 }
 
+/// A GET of an endpoint of the catalog.
+#[derive(Clone, Copy)]
+pub(crate) struct Get<'a> {
+    pub(crate) service: &'static str,
+    /// `None`: the one that the credentials name.
+    pub(crate) interface: Option<Interface>,
+    pub(crate) path: &'a [&'a str],
+    /// As it stands in the URL.
+    pub(crate) query: Option<&'a str>,
+    pub(crate) expected: &'static [StatusCode],
+    pub(crate) expected_text: &'static str,
+    pub(crate) bounds: CallBounds,
+}
+
+/// How long a call may take, and how large its answer may be in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct CallBounds {
+    pub(crate) deadline: Duration,
+    pub(crate) max_answer: usize,
+}
+
 /// An answer with a status that was expected.
-struct Answer {
+pub(crate) struct Answer {
+    pub(crate) url: String,
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: String,
+    /// Seconds after which the server wants the next request.
+    pub(crate) retry_after: Option<u64>,
     token: Option<String>,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A request, and what its errors name.
@@ -80,6 +106,19 @@ struct Call {
     url: String,
     expected: &'static [StatusCode],
     expected_text: &'static str,
+    bounds: CallBounds,
+}
+
+impl Default for CallBounds {
+    fn default() -> Self {
+        Self { deadline: DEADLINE, max_answer: MAX_ANSWER }
+    }
+}
+
+impl Answer {
+    pub(crate) fn malformed(&self, cause: String) -> OpenStackError {
+        OpenStackError::Malformed { url: self.url.clone(), cause }
+    }
 }
 
 impl Session {
@@ -101,17 +140,24 @@ impl Session {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Sends GET to an endpoint of the catalog. When its token was not accepted, it is renewed and the call sent once more.
-    pub(crate) async fn get(&self, service: &str, path: &[&str]) -> Result<Vec<u8>, OpenStackError> {
+    /// The body of an endpoint of the catalog.
+    pub(crate) async fn get(&self, service: &'static str, path: &[&str]) -> Result<Vec<u8>, OpenStackError> {
+        let (expected, bounds) = (&[StatusCode::OK], CallBounds::default());
+        let get = Get { service, interface: None, path, query: None, expected, expected_text: "200", bounds };
+        self.send(&get).await.map(|answer| answer.body)
+    }
+
+    /// Sends a GET. When its token was not accepted, it is renewed and the call sent once more.
+    pub(crate) async fn send(&self, get: &Get<'_>) -> Result<Answer, OpenStackError> {
         let login = self.log_in(None).await?;
-        let first = match self.fetch(&login, service, path).await {
+        let first = match self.fetch(&login, get).await {
             Err(error) if error.is_unauthorized() => error,
             other => return other,
         };
         let renewed = self.log_in(Some(&login)).await;
         let renewed =
             renewed.map_err(|second| OpenStackError::Renewal { first: Box::new(first), second: Box::new(second) })?;
-        let repeated = self.fetch(&renewed, service, path).await;
+        let repeated = self.fetch(&renewed, get).await;
         repeated.map_err(|error| OpenStackError::AfterRenewal(Box::new(error)))
     }
 
@@ -158,12 +204,20 @@ impl Session {
         choose_version(url, &answer.body).map_err(|cause| call.malformed(&cause))
     }
 
-    async fn fetch(&self, login: &LoggedIn, service: &str, path: &[&str]) -> Result<Vec<u8>, OpenStackError> {
-        let segments: Vec<String> =
-            path.iter().map(|segment| utf8_percent_encode(segment, SEGMENT).to_string()).collect();
-        let url = login.login.catalog.endpoint(service, login.interface)? + &segments.join("/");
+    async fn fetch(&self, login: &LoggedIn, get: &Get<'_>) -> Result<Answer, OpenStackError> {
+        let url = get.url(login)?;
         let request = self.shared.http.get(&url).header(X_AUTH_TOKEN, login.login.token.expose_secret());
-        Call::new("GET", &url, &[StatusCode::OK], "200").send(request).await.map(|answer| answer.body)
+        Call { bounds: get.bounds, ..Call::new("GET", &url, get.expected, get.expected_text) }.send(request).await
+    }
+}
+
+impl Get<'_> {
+    fn url(&self, login: &LoggedIn) -> Result<String, OpenStackError> {
+        let segments: Vec<String> =
+            self.path.iter().map(|segment| utf8_percent_encode(segment, SEGMENT).to_string()).collect();
+        let interface = self.interface.unwrap_or(login.interface);
+        let url = login.login.catalog.endpoint(self.service, interface)? + &segments.join("/");
+        Ok(self.query.map_or_else(|| url.clone(), |query| format!("{url}?{query}")))
     }
 }
 
@@ -189,20 +243,22 @@ impl LoginState {
 
 impl Call {
     fn new(method: &'static str, url: &str, expected: &'static [StatusCode], expected_text: &'static str) -> Self {
-        Self { method, url: without_user(url), expected, expected_text }
+        Self { method, url: without_user(url), expected, expected_text, bounds: CallBounds::default() }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Answer, OpenStackError> {
-        let answer = timeout(DEADLINE, self.exchange(request.header(ACCEPT, JSON))).await;
-        answer.unwrap_or_else(|_| Err(self.unanswered(format!("no answer within {} s", DEADLINE.as_secs()))))
+        let deadline = self.bounds.deadline;
+        let answer = timeout(deadline, self.exchange(request.header(ACCEPT, JSON))).await;
+        answer.unwrap_or_else(|_| Err(self.unanswered(format!("no answer within {} s", deadline.as_secs()))))
     }
 
     async fn exchange(&self, request: RequestBuilder) -> Result<Answer, OpenStackError> {
         let mut answer = request.send().await.map_err(|error| self.unanswered(client::line(error)))?;
         let mut body = Vec::new();
-        let is_complete = client::first_bytes(&mut answer, MAX_ANSWER, &mut body).await;
+        let most = self.bounds.max_answer;
+        let is_complete = client::first_bytes(&mut answer, most, &mut body).await;
         if !is_complete.map_err(|error| self.unanswered(client::line(error)))? {
-            return Err(self.malformed(&format!("it is longer than {MAX_ANSWER} bytes")));
+            return Err(self.malformed(&format!("it is longer than {most} bytes")));
         }
         if !self.expected.contains(&answer.status()) {
             return Err(OpenStackError::Status {
@@ -213,8 +269,15 @@ impl Call {
                 body: quote(&body),
             });
         }
-        let token = answer.headers().get(X_SUBJECT_TOKEN).and_then(|value| value.to_str().ok());
-        Ok(Answer { token: token.map(str::to_owned), body })
+        let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(Answer {
+            url: self.url.clone(),
+            status: answer.status(),
+            content_type: header("content-type").unwrap_or_default(),
+            retry_after: header("retry-after").and_then(|seconds| seconds.trim().parse().ok()),
+            token: header(X_SUBJECT_TOKEN),
+            body,
+        })
     }
 
     fn unanswered(&self, cause: String) -> OpenStackError {
@@ -235,7 +298,7 @@ fn without_user(url: &str) -> String {
 }
 
 /// The beginning of an answer as one line.
-fn quote(body: &[u8]) -> String {
+pub(crate) fn quote(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.chars().map(|c| if c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c) { ' ' } else { c });
     line.take(MAX_QUOTED).collect::<String>().trim().to_owned()

@@ -214,13 +214,7 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
     let found = findings(read(&values, false));
     let expected = [
         ("enabledControllers[1]", Severity::Warning, "has no effect: this version has no capacity controller"),
-        ("enabledTasks[0]", Severity::Warning, "has no effect: this version has no syncer"),
         ("datasourceName", Severity::Warning, "has no effect: this version has no reader of the database"),
-        (
-            "keystoneSecretRef",
-            Severity::Warning,
-            "has no effect: this version has no component that talks to OpenStack",
-        ),
         (
             "committedResourceController.enablePaygPreAllocation",
             Severity::Warning,

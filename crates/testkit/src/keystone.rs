@@ -1,4 +1,6 @@
-//! A double of Keystone on loopback: passwords, tokens, the catalog and domains, with faults.
+//! A double of Keystone on loopback: passwords, tokens, the catalog, domains and projects, with faults.
+
+mod projects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -33,6 +35,9 @@ struct Known {
     application_credential: Option<(String, String)>,
     tokens: BTreeSet<String>,
     domains: BTreeMap<String, String>,
+    /// Other services of the catalog: their types and URLs.
+    services: BTreeMap<String, String>,
+    projects: projects::Projects,
     fault: Option<KeystoneFault>,
     /// Requests that were answered, or that a fault took.
     requests: Vec<String>,
@@ -62,6 +67,8 @@ impl Keystone {
             application_credential: None,
             tokens: BTreeSet::new(),
             domains: BTreeMap::new(),
+            services: BTreeMap::new(),
+            projects: projects::Projects::default(),
             fault: None,
             requests: Vec::new(),
             logins: 0,
@@ -70,6 +77,7 @@ impl Keystone {
             .route("/", get(list_versions))
             .route("/v3/auth/tokens", post(log_in))
             .route("/v3/domains/{id}", get(show_domain))
+            .route("/v3/projects", get(projects::list_projects))
             .with_state(state.clone());
         let serving = tokio::spawn(async move {
             // Ends with the task.
@@ -173,7 +181,10 @@ async fn log_in(State(state): State<Shared>, body: Bytes) -> Response {
     known.tokens.insert(token.clone());
     let identity = format!("http://{}/v3", known.address);
     let endpoints = ["public", "internal", "admin"].map(|interface| json!({ "interface": interface, "url": identity }));
-    let catalog = json!([{ "type": "identity", "name": "keystone", "endpoints": endpoints }]);
+    let mut catalog = vec![json!({ "type": "identity", "name": "keystone", "endpoints": endpoints })];
+    catalog.extend(known.services.iter().map(|(service, url)| {
+        json!({ "type": service, "name": service, "endpoints": [{ "interface": "public", "url": url }] })
+    }));
     let answer = json!({ "token": { "expires_at": "2099-01-01T12:00:00.000000Z", "catalog": catalog } });
     (StatusCode::CREATED, [("x-subject-token", token)], Json(answer)).into_response()
 }
@@ -183,8 +194,7 @@ async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, header
         return response;
     }
     let known = state.lock();
-    let token = headers.get("x-auth-token").and_then(|token| token.to_str().ok());
-    if !token.is_some_and(|token| known.tokens.contains(token)) {
+    if !known.has_token(&headers) {
         return refused();
     }
     match known.domains.get(&id) {
@@ -194,6 +204,11 @@ async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, header
 }
 
 impl Known {
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        let token = headers.get("x-auth-token").and_then(|token| token.to_str().ok());
+        token.is_some_and(|token| self.tokens.contains(token))
+    }
+
     fn accepts(&self, identity: &Value) -> bool {
         let user = &identity["password"]["user"];
         let by_password = user["name"] == USER && user["password"] == self.password.as_str();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
+use berth_limes_syncer::SyncMetrics;
 use berth_liquid::changes::ChangeMetrics;
 use berth_liquid::info;
 use berth_liquid::server::LiquidMetrics;
@@ -91,6 +92,7 @@ pub struct OperatorMetrics {
     pub history_deletions: RetentionMetrics,
     pub claims: ClaimMetrics,
     pub liquid: LiquidMetrics,
+    pub syncer: SyncMetrics,
     pub background_tasks: BackgroundTaskMetrics,
 }
 
@@ -125,6 +127,7 @@ impl OperatorMetrics {
             history_deletions: RetentionMetrics::register(metrics)?,
             claims: ClaimMetrics::register(metrics)?,
             liquid: LiquidMetrics::register(metrics)?,
+            syncer: SyncMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
         })
     }

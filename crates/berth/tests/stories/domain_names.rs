@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::support::objects::{host, non_rejectable};
 use crate::support::world::World;
 
-const SECRET: &str = "keystone";
-const PASSWORD: &str = "the-password-of-keystone";
+pub const SECRET: &str = "keystone";
+pub const PASSWORD: &str = "the-password-of-keystone";
 const TRAIT: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
 
 /// A host for everybody, which is preferred because of its name, and one for external customers.
@@ -45,7 +45,7 @@ fn pipeline() -> serde_json::Value {
     } })
 }
 
-async fn create_secret(world: &World, keystone: &Keystone, password: &str) {
+pub async fn create_secret(world: &World, keystone: &Keystone, password: &str) {
     let url = keystone.url();
     let values = [
         ("url", url.as_str()),
@@ -63,7 +63,7 @@ async fn create_secret(world: &World, keystone: &Keystone, password: &str) {
     world.kubectl(&arguments).await;
 }
 
-async fn grant_secret(world: &World) {
+pub async fn grant_secret(world: &World) {
     let name = format!("--resource-name={SECRET}");
     let role = ["create", "role", SECRET, "--verb=get", "--resource=secrets", &name, "--namespace=berth-system"];
     let subject = "--serviceaccount=berth-system:berth";
