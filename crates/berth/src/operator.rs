@@ -38,7 +38,8 @@ use crate::args::{LogArguments, OperatorArguments};
 use crate::callers::Callers;
 use crate::error::Error;
 use crate::wiring::{
-    Controllers, Duties, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, domain_names, rights,
+    Controllers, Duties, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, domain_names,
+    limes_client, rights,
 };
 use crate::{log_level, watchdog};
 use apis::Announced;
@@ -351,6 +352,7 @@ impl Process<'_> {
             )?),
             ids: FreshIds::random(),
             domain_names: domain_names(self.configuration, clusters),
+            limes: limes_client(self.configuration, clusters),
             metrics: &self.metrics,
         })
     }
@@ -369,6 +371,9 @@ impl Process<'_> {
         self.memory.await_plans();
         let controllers = Controllers::new(&self.memory, environment);
         controllers.add_to(&mut manager, &self.memory.queues);
+        if let Some(fetcher) = controllers.limes_fetcher(&self.memory, environment) {
+            manager.add_source("the list of Limes", Scope::Leader, fetcher.work(self.parts.stop.clone()));
+        }
         self.spawn_all(manager.leader_work(&self.parts.stop));
         info!("controllers started");
         controllers

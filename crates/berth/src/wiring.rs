@@ -18,6 +18,7 @@ mod openstack;
 mod oversubscription;
 mod rights;
 mod sources;
+mod syncer;
 
 pub use controllers::{Controllers, Environment};
 pub use events::Queues;
@@ -28,6 +29,6 @@ pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;
 pub(crate) use nova::claim_keeper;
 pub use nova::{ClaimRestorer, DecidingState, Nova};
-pub(crate) use openstack::domain_names;
+pub(crate) use openstack::{domain_names, limes_client};
 pub(crate) use rights::counted_pipelines;
 pub use rights::{Duties, all_rights, rights};

@@ -26,6 +26,10 @@ pub const CAPACITY_BY_PLACE: Index<FlavorGroupCapacity> =
 /// Open changes by the UUIDs of their commitments, as they were sent.
 pub const CHANGE_BY_COMMITMENT: Index<CommitmentChange> = Index { name: "commitment", keys: members_of };
 
+/// Changes by the UUIDs of their commitments, finished ones included.
+pub const CHANGE_BY_MEMBER: Index<CommitmentChange> =
+    Index { name: "member", keys: |change| facts::members(change).map(str::to_owned).collect() };
+
 /// Open changes by their zone.
 pub const CHANGE_BY_ZONE: Index<CommitmentChange> = Index { name: "zone", keys: zone_of_change };
 
@@ -50,7 +54,7 @@ pub const HYPERVISOR_BY_ZONE: Index<Hypervisor> = Index { name: "zone", keys: zo
 pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] =
     &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT, COMMITMENT_BY_CORES];
 
-pub const CHANGE_INDEXES: &[Index<CommitmentChange>] = &[CHANGE_BY_COMMITMENT, CHANGE_BY_ZONE];
+pub const CHANGE_INDEXES: &[Index<CommitmentChange>] = &[CHANGE_BY_COMMITMENT, CHANGE_BY_MEMBER, CHANGE_BY_ZONE];
 
 pub const CAPACITY_INDEXES: &[Index<FlavorGroupCapacity>] = &[CAPACITY_BY_PLACE];
 

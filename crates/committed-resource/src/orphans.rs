@@ -1,5 +1,6 @@
 //! The controller of orphaned slots, whose commitment is gone after a restore or because its finalizer was removed. It
-//! deletes orphans that Berth created, after a grace period; slots of other creators stay and are counted.
+//! deletes orphans that Berth created, after a grace period; slots of other creators stay and are counted until Limes does not
+//! list their commitments either.
 
 mod apply;
 mod metrics;
@@ -11,4 +12,4 @@ mod watches;
 
 pub use self::metrics::register;
 pub use self::plan::{OrphanDelays, OrphanFacts, OrphanVerdict, plan};
-pub use self::reconcile::{Context, OrphanController};
+pub use self::reconcile::{Context, ListedCommitments, OrphanController};

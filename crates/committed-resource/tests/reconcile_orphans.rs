@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use berth_cluster::testing::{failing, opened};
 use berth_cluster::{ClusterMetrics, Events, ObjectKey, Pauses, Reconciler as _, Requests, Routes};
-use berth_committed_resource::orphans::{self, OrphanController, OrphanDelays};
+use berth_committed_resource::orphans::{self, ListedCommitments, OrphanController, OrphanDelays};
 use berth_core::ClusterName;
 use berth_crds::conditions::find;
 use berth_crds::conditions::safety::DISRUPTION_LIMITED;
@@ -17,6 +17,8 @@ use berth_telemetry::clock::Clock;
 use berth_telemetry::config::{self, ApiServers, Remote};
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, seeds};
+use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +35,22 @@ struct Scene {
     registry: Metrics,
 }
 
-fn controller(world: &World, clock: &Arc<dyn Clock>, routes: Routes, pause: config::Pause) -> OrphanController {
+/// When the first of three complete lists of Limes without any commitment began.
+#[derive(Clone, Default)]
+struct EmptyLists(Arc<Mutex<Option<Timestamp>>>);
+
+impl ListedCommitments for EmptyLists {
+    fn unlisted_since(&self, uuid: &str) -> Option<Timestamp> {
+        self.0.lock().filter(|_| uuid == GONE)
+    }
+}
+
+fn controller(
+    world: &World,
+    clock: &Arc<dyn Clock>,
+    (routes, pause): (Routes, config::Pause),
+    limes: Option<Arc<dyn ListedCommitments>>,
+) -> OrphanController {
     let stores = &world.stores;
     let events = ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap().events;
     OrphanController::new(orphans::Context {
@@ -46,11 +63,17 @@ fn controller(world: &World, clock: &Arc<dyn Clock>, routes: Routes, pause: conf
         clock: clock.clone(),
         events: Events::new(&world.clusters, None, events, CancellationToken::new()).0,
         delays: OrphanDelays { grace: GRACE, retry: Duration::from_secs(60) },
+        limes,
     })
 }
 
 /// This many slots of ours on a host, without their commitment.
 fn restored_with(slots: u64, routes: Routes, pause: config::Pause) -> Scene {
+    restored_beside(slots, (routes, pause), None)
+}
+
+/// The same, while something reads Limes.
+fn restored_beside(slots: u64, settings: (Routes, config::Pause), limes: Option<Arc<dyn ListedCommitments>>) -> Scene {
     let clock = clock();
     let server = Server::new(clock.clone());
     server.create(&seeds::flavor_groups(clock.now())).unwrap();
@@ -60,7 +83,7 @@ fn restored_with(slots: u64, routes: Routes, pause: config::Pause) -> Scene {
     let world = World::new(&server);
     let registry = Metrics::new(&[].into()).unwrap();
     orphans::register(&registry, world.stores.commitments.clone(), world.stores.reservations.clone()).unwrap();
-    let (orphans, queue) = (Arc::new(controller(&world, &clock, routes, pause)), opened());
+    let (orphans, queue) = (Arc::new(controller(&world, &clock, settings, limes)), opened());
     world.declare(&orphans, &queue).unwrap();
     world.list().unwrap();
     Scene { server, world, orphans, queue, registry }
@@ -100,6 +123,26 @@ impl Scene {
     fn shows(&self, line: &str) -> bool {
         self.registry.render().lines().any(|shown| shown == line)
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_of_another_creator_is_deleted_once_three_lists_of_limes_lack_its_commitment() {
+    let (lists, settings) = (EmptyLists::default(), (Routes::home_only(), config::Pause::default()));
+    let scene = restored_beside(1, settings, Some(Arc::new(lists.clone())));
+    scene
+        .server
+        .edit::<Reservation>(&seeds::slot_name(GONE, 0), &json!({ "metadata": { "annotations": null } }))
+        .unwrap();
+    let created = scene.slots()[0].metadata.creation_timestamp.clone().unwrap().0;
+    for since in [None, Some(created - Duration::from_secs(1)), Some(created)] {
+        *lists.0.lock() = since;
+        scene.after(GRACE).await;
+        scene.after(GRACE).await;
+        assert_eq!(scene.slots().len(), 1, "{since:?}: the lists must be younger than the slot");
+    }
+    *lists.0.lock() = Some(created + Duration::from_secs(1));
+    scene.after(GRACE).await;
+    assert_eq!(scene.slots().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

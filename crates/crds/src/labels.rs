@@ -26,6 +26,10 @@ pub const ZONE: &str = "topology.kubernetes.io/zone";
 /// the correlation of logs. Set by the change API and the CommittedResource controller.
 pub const CREATOR_REQUEST_ID: &str = "reservations.cortex.cloud/creator-request-id";
 
+/// Annotation of a CommittedResource that a change has created and Limes has not listed yet, as far as is known: Limes may
+/// have undone the change after our answer. Set by the controller of changes, removed by the syncer when Limes lists it.
+pub const NOT_YET_LISTED: &str = "reservations.cortex.cloud/not-yet-listed";
+
 /// Annotation of a slot that Berth created: `metadata.uid` of its commitment. Without it a slot whose commitment is gone
 /// is never deleted as an orphan. Set by the CommittedResource controller.
 pub const COMMITMENT_UID: &str = "reservations.cortex.cloud/commitment-uid";

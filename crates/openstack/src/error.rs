@@ -1,5 +1,7 @@
 //! What goes wrong in calls of OpenStack.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use crate::secret::Secret;
@@ -42,6 +44,9 @@ pub enum OpenStackError {
     /// The call failed or was too late, so the answer is unknown.
     #[error("{url} did not answer: {cause}")]
     Unanswered { url: String, cause: String },
+    /// The server cannot answer now: the same call may succeed later.
+    #[error("{url} cannot answer at the moment ({status}): {body}")]
+    Busy { url: String, status: u16, retry_after: Option<Duration>, body: String },
     #[error("the answer of {url} cannot be read: {cause}")]
     Malformed { url: String, cause: String },
     #[error("Unable to re-authenticate: {first}: {second}")]
@@ -51,6 +56,24 @@ pub enum OpenStackError {
 }
 
 impl OpenStackError {
+    /// Whether the service does not know what was asked for.
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Self::Status { status: 404, .. } => true,
+            Self::AfterRenewal(error) => error.is_not_found(),
+            _ => false,
+        }
+    }
+
+    /// Whether the same call may succeed soon, and when the server wants it, if it says so.
+    pub fn is_busy(&self) -> Option<Option<Duration>> {
+        match self {
+            Self::Busy { retry_after, .. } => Some(*retry_after),
+            Self::AfterRenewal(error) => error.is_busy(),
+            _ => None,
+        }
+    }
+
     /// Whether the token or the credentials were not accepted.
     pub(crate) fn is_unauthorized(&self) -> bool {
         matches!(self, Self::Status { status: 401, .. } | Self::Refused(_))

@@ -1,5 +1,5 @@
-//! Calls of OpenStack: logs in to Keystone with the credentials of a Secret, keeps the token, asks for names of domains, and
-//! checks the tokens of callers. Policy files say what these callers may do.
+//! Calls of OpenStack: logs in to Keystone with the credentials of a Secret, keeps the token, asks for names of domains and for the
+//! commitments of Limes, and checks the tokens of callers. Policy files say what these callers may do.
 //!
 //! Every call has a deadline. A token that has expired is renewed once for all calls that wait for it, with the credentials
 //! that the Secret has then, so that rotated credentials take effect without a restart.
@@ -11,6 +11,7 @@ mod credentials;
 mod discovery;
 mod domains;
 mod error;
+pub mod limes;
 mod login;
 pub mod policy;
 mod secret;

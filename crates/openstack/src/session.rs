@@ -24,7 +24,7 @@ use crate::discovery::{IdentityUrl, choose_version, classify_url};
 use crate::login::{Login, decode_catalog, encode_request, refusal};
 use crate::tokens::{TokenValidator, ValidToken, Verdict, is_refusal_of_keystone};
 
-/// How long a call may take.
+/// How long a login, or a call that nothing else is said about, may take.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long a failed login answers for others, so that they do not wait for Keystone one after the other.
 const FAILURE_LASTS: Duration = Duration::from_secs(1);
@@ -70,19 +70,38 @@ struct LoggedIn {
     interface: Interface,
 }
 
-/// A GET request to a service of the catalog.
-struct Question<'a> {
-    service: &'a str,
-    path: &'a [&'a str],
+/// A GET of an endpoint of the catalog.
+#[derive(Clone, Copy)]
+pub(crate) struct Get<'a> {
+    pub(crate) service: &'static str,
+    /// `None`: the one that the credentials name.
+    pub(crate) interface: Option<Interface>,
+    pub(crate) path: &'a [&'a str],
+    /// As it stands in the URL.
+    pub(crate) query: Option<&'a str>,
     /// The token that the question is about. Keystone may quote it in its answer, which is therefore not quoted in errors.
-    subject: Option<&'a SecretString>,
+    pub(crate) subject: Option<&'a SecretString>,
+    pub(crate) expected: &'static [StatusCode],
+    pub(crate) expected_text: &'static str,
+    pub(crate) bounds: CallBounds,
+}
+
+/// How long a call may take, and how large its answer may be in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct CallBounds {
+    pub(crate) deadline: Duration,
+    pub(crate) max_answer: usize,
 }
 
 /// An answer with a status that was expected.
-struct Answer {
-    status: StatusCode,
+pub(crate) struct Answer {
+    pub(crate) url: String,
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: String,
+    /// Seconds after which the server wants the next request.
+    pub(crate) retry_after: Option<u64>,
     token: Option<String>,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A request, and what its errors name.
@@ -92,7 +111,20 @@ struct Call {
     url: String,
     expected: &'static [StatusCode],
     expected_text: &'static str,
+    bounds: CallBounds,
     quotes_answer: bool,
+}
+
+impl Default for CallBounds {
+    fn default() -> Self {
+        Self { deadline: DEADLINE, max_answer: MAX_ANSWER }
+    }
+}
+
+impl Answer {
+    pub(crate) fn malformed(&self, cause: String) -> OpenStackError {
+        OpenStackError::Malformed { url: self.url.clone(), cause }
+    }
 }
 
 impl Session {
@@ -119,23 +151,25 @@ impl Session {
         Ok(self.log_in(None).await?.login.token.clone())
     }
 
-    /// Sends GET to an endpoint of the catalog.
-    pub(crate) async fn get(&self, service: &str, path: &[&str]) -> Result<Vec<u8>, OpenStackError> {
-        let question = Question { service, path, subject: None };
-        self.ask(&question).await.map(|answer| answer.body)
+    /// The body of an endpoint of the catalog.
+    pub(crate) async fn get(&self, service: &'static str, path: &[&str]) -> Result<Vec<u8>, OpenStackError> {
+        let (expected, bounds) = (&[StatusCode::OK], CallBounds::default());
+        let get =
+            Get { service, interface: None, path, query: None, subject: None, expected, expected_text: "200", bounds };
+        self.send(&get).await.map(|answer| answer.body)
     }
 
-    /// When our token was not accepted, it is renewed and the call sent once more.
-    async fn ask(&self, question: &Question<'_>) -> Result<Answer, OpenStackError> {
+    /// Sends a GET. When its token was not accepted, it is renewed and the call sent once more.
+    pub(crate) async fn send(&self, get: &Get<'_>) -> Result<Answer, OpenStackError> {
         let login = self.log_in(None).await?;
-        let first = match self.send(&login, question).await {
+        let first = match self.fetch(&login, get).await {
             Err(error) if error.is_unauthorized() => error,
             other => return other,
         };
         let renewed = self.log_in(Some(&login)).await;
         let renewed =
             renewed.map_err(|second| OpenStackError::Renewal { first: Box::new(first), second: Box::new(second) })?;
-        let repeated = self.send(&renewed, question).await;
+        let repeated = self.fetch(&renewed, get).await;
         repeated.map_err(|error| OpenStackError::AfterRenewal(Box::new(error)))
     }
 
@@ -184,32 +218,37 @@ impl Session {
         choose_version(url, &answer.body).map_err(|cause| call.malformed(&cause))
     }
 
-    async fn send(&self, login: &LoggedIn, question: &Question<'_>) -> Result<Answer, OpenStackError> {
-        let segments = question.path.iter().map(|segment| utf8_percent_encode(segment, SEGMENT).to_string());
-        let segments: Vec<String> = segments.collect();
-        let url = login.login.catalog.endpoint(question.service, login.interface)? + &segments.join("/");
-        let get = |url: &str| self.shared.http.get(url).header(X_AUTH_TOKEN, login.login.token.expose_secret());
-        match question.subject {
-            None => Call::new("GET", &url, &[StatusCode::OK], "200").send(get(&url)).await,
-            Some(token) => {
-                let request = get(&format!("{url}?nocatalog")).header(X_SUBJECT_TOKEN, token.expose_secret());
-                let call = Call::new("GET", &url, &[StatusCode::OK, StatusCode::NOT_FOUND], "200 404");
-                call.without_quotes().send(request).await
-            }
+    async fn fetch(&self, login: &LoggedIn, get: &Get<'_>) -> Result<Answer, OpenStackError> {
+        let url = get.url(login)?;
+        let mut request = self.shared.http.get(&url).header(X_AUTH_TOKEN, login.login.token.expose_secret());
+        if let Some(token) = get.subject {
+            request = request.header(X_SUBJECT_TOKEN, token.expose_secret());
         }
+        let call = Call::new("GET", &url, get.expected, get.expected_text);
+        Call { bounds: get.bounds, quotes_answer: get.subject.is_none(), ..call }.send(request).await
     }
 
     async fn check_token(&self, token: &SecretString) -> Result<Verdict, OpenStackError> {
-        let question = Question { service: "identity", path: &["auth", "tokens"], subject: Some(token) };
-        let answer = self.ask(&question).await.map_err(|error| match error {
+        let get = Get {
+            service: "identity",
+            interface: None,
+            path: &["auth", "tokens"],
+            query: Some("nocatalog"),
+            subject: Some(token),
+            expected: &[StatusCode::OK, StatusCode::NOT_FOUND],
+            expected_text: "200 404",
+            bounds: CallBounds::default(),
+        };
+        let answer = self.send(&get).await.map_err(|error| match error {
             OpenStackError::Status { status: 403, .. } => OpenStackError::MayNotValidate,
             other => other,
         })?;
-        let malformed = |cause: String| OpenStackError::Malformed { url: "auth/tokens".to_owned(), cause };
         match answer.status {
-            StatusCode::OK => ValidToken::decode(&answer.body).map(Verdict::Valid).map_err(malformed),
+            StatusCode::OK => {
+                ValidToken::decode(&answer.body).map(Verdict::Valid).map_err(|cause| answer.malformed(cause))
+            }
             _ if is_refusal_of_keystone(&answer.body) => Ok(Verdict::Unknown),
-            _ => Err(malformed("404, but not from keystone".to_owned())),
+            _ => Err(answer.malformed("404, but not from keystone".to_owned())),
         }
     }
 }
@@ -217,6 +256,16 @@ impl Session {
 impl TokenValidator for Session {
     fn validate<'a>(&'a self, token: &'a SecretString) -> BoxFuture<'a, Result<Verdict, OpenStackError>> {
         self.check_token(token).boxed()
+    }
+}
+
+impl Get<'_> {
+    fn url(&self, login: &LoggedIn) -> Result<String, OpenStackError> {
+        let segments: Vec<String> =
+            self.path.iter().map(|segment| utf8_percent_encode(segment, SEGMENT).to_string()).collect();
+        let interface = self.interface.unwrap_or(login.interface);
+        let url = login.login.catalog.endpoint(self.service, interface)? + &segments.join("/");
+        Ok(self.query.map_or_else(|| url.clone(), |query| format!("{url}?{query}")))
     }
 }
 
@@ -242,24 +291,29 @@ impl LoginState {
 
 impl Call {
     fn new(method: &'static str, url: &str, expected: &'static [StatusCode], expected_text: &'static str) -> Self {
-        Self { method, url: without_user(url), expected, expected_text, quotes_answer: true }
-    }
-
-    fn without_quotes(self) -> Self {
-        Self { quotes_answer: false, ..self }
+        Self {
+            method,
+            url: without_user(url),
+            expected,
+            expected_text,
+            bounds: CallBounds::default(),
+            quotes_answer: true,
+        }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Answer, OpenStackError> {
-        let answer = timeout(DEADLINE, self.exchange(request.header(ACCEPT, JSON))).await;
-        answer.unwrap_or_else(|_| Err(self.unanswered(format!("no answer within {} s", DEADLINE.as_secs()))))
+        let deadline = self.bounds.deadline;
+        let answer = timeout(deadline, self.exchange(request.header(ACCEPT, JSON))).await;
+        answer.unwrap_or_else(|_| Err(self.unanswered(format!("no answer within {} s", deadline.as_secs()))))
     }
 
     async fn exchange(&self, request: RequestBuilder) -> Result<Answer, OpenStackError> {
         let mut answer = request.send().await.map_err(|error| self.unanswered(client::line(error)))?;
         let mut body = Vec::new();
-        let is_complete = client::first_bytes(&mut answer, MAX_ANSWER, &mut body).await;
+        let most = self.bounds.max_answer;
+        let is_complete = client::first_bytes(&mut answer, most, &mut body).await;
         if !is_complete.map_err(|error| self.unanswered(client::line(error)))? {
-            return Err(self.malformed(&format!("it is longer than {MAX_ANSWER} bytes")));
+            return Err(self.malformed(&format!("it is longer than {most} bytes")));
         }
         if !self.expected.contains(&answer.status()) {
             return Err(OpenStackError::Status {
@@ -270,8 +324,15 @@ impl Call {
                 body: if self.quotes_answer { quote(&body) } else { "(not shown)".to_owned() },
             });
         }
-        let token = answer.headers().get(X_SUBJECT_TOKEN).and_then(|value| value.to_str().ok());
-        Ok(Answer { status: answer.status(), token: token.map(str::to_owned), body })
+        let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(Answer {
+            url: self.url.clone(),
+            status: answer.status(),
+            content_type: header("content-type").unwrap_or_default(),
+            retry_after: header("retry-after").and_then(|seconds| seconds.trim().parse().ok()),
+            token: header(X_SUBJECT_TOKEN),
+            body,
+        })
     }
 
     fn unanswered(&self, cause: String) -> OpenStackError {
@@ -292,7 +353,7 @@ fn without_user(url: &str) -> String {
 }
 
 /// The beginning of an answer as one line.
-fn quote(body: &[u8]) -> String {
+pub(crate) fn quote(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.chars().map(|c| if c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c) { ' ' } else { c });
     line.take(MAX_QUOTED).collect::<String>().trim().to_owned()

@@ -14,8 +14,8 @@ use berth_core::HostName;
 use crate::Role;
 
 pub use answer::{
-    AssumedAnswer, ClaimAnswer, LeaderAnswer, MissingVm, Reconciliation, ReconciliationFailure, ReconciliationState,
-    Size, SlotAnswer,
+    AssumedAnswer, ClaimAnswer, LeaderAnswer, LimesAnswer, MissingVm, Reconciliation, ReconciliationFailure,
+    ReconciliationState, Size, SlotAnswer,
 };
 pub use client::{ExplainError, ask};
 

@@ -1,5 +1,7 @@
 //! A double of Keystone on loopback: passwords, tokens and their validation, the catalog and domains, with faults.
 
+mod projects;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -42,6 +44,9 @@ struct Known {
     roles: Vec<String>,
     may_validate: bool,
     domains: BTreeMap<String, String>,
+    /// Other services of the catalog: their types and URLs.
+    services: BTreeMap<String, String>,
+    projects: projects::Projects,
     fault: Option<KeystoneFault>,
     /// Requests that were answered, or that a fault took.
     requests: Vec<String>,
@@ -77,6 +82,8 @@ impl Keystone {
             roles: vec!["service".to_owned()],
             may_validate: true,
             domains: BTreeMap::new(),
+            services: BTreeMap::new(),
+            projects: projects::Projects::default(),
             fault: None,
             requests: Vec::new(),
             logins: 0,
@@ -86,6 +93,7 @@ impl Keystone {
             .route("/", get(list_versions))
             .route("/v3/auth/tokens", post(log_in).get(show_token))
             .route("/v3/domains/{id}", get(show_domain))
+            .route("/v3/projects", get(projects::list_projects))
             .with_state(state.clone());
         let serving = tokio::spawn(async move {
             // Ends with the task.
@@ -237,11 +245,14 @@ async fn log_in(State(state): State<Shared>, body: Bytes) -> Response {
     known.tokens.insert(token.clone());
     let identity = format!("http://{}/v3", known.address);
     let endpoints = ["public", "internal", "admin"].map(|interface| json!({ "interface": interface, "url": identity }));
-    let catalog = json!([{ "type": "identity", "name": "keystone", "endpoints": endpoints }]);
+    let mut catalog = vec![json!({ "type": "identity", "name": "keystone", "endpoints": endpoints })];
+    catalog.extend(known.services.iter().map(|(service, url)| {
+        json!({ "type": service, "name": service, "endpoints": [{ "interface": "public", "url": url }] })
+    }));
     let mut answer = json!({ "token": { "expires_at": "2099-01-01T12:00:00.000000Z" } });
     let has_scope = asked["auth"]["identity"]["password"].is_null() || !asked["auth"]["scope"].is_null();
     if has_scope {
-        answer["token"]["catalog"] = catalog;
+        answer["token"]["catalog"] = catalog.into();
     }
     (StatusCode::CREATED, [("x-subject-token", token)], Json(answer)).into_response()
 }
@@ -281,8 +292,7 @@ async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, header
         return response;
     }
     let known = state.lock();
-    let token = headers.get("x-auth-token").and_then(|token| token.to_str().ok());
-    if !token.is_some_and(|token| known.tokens.contains(token)) {
+    if !known.has_token(&headers) {
         return known.refuse();
     }
     match known.domains.get(&id) {
@@ -292,6 +302,11 @@ async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, header
 }
 
 impl Known {
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        let token = headers.get("x-auth-token").and_then(|token| token.to_str().ok());
+        token.is_some_and(|token| self.tokens.contains(token))
+    }
+
     fn describe(&self, token: &str) -> Option<Value> {
         if self.tokens.contains(token) {
             let roles: Vec<&str> = self.roles.iter().map(String::as_str).collect();

@@ -11,6 +11,7 @@ mod discovery;
 mod faults;
 pub mod keystone;
 mod kinds;
+pub mod limes;
 mod log;
 mod meta;
 mod objects;

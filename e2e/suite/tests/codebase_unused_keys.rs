@@ -31,7 +31,7 @@ const OBJECTS: [(&str, &str, &str); 16] = [
 
 /// Keys that are not declared as a field of their own, or whose object is passed on as a whole, and the code that reads
 /// them.
-const OTHERS: [(&str, &str); 17] = [
+const OTHERS: [(&str, &str); 19] = [
     ("committedResourceAPI.flavorGroupResourceConfig", ".flavor_groups"),
     ("flavorGroupResourceConfig", ".flavor_groups"),
     ("azs", "checks.zones"),
@@ -45,6 +45,8 @@ const OTHERS: [(&str, &str); 17] = [
     ("committedResourceTracking", "feature_gates.committed_resource_tracking"),
     ("novaLimitHostsToRequest", "keys.nova_limit_hosts_to_request"),
     ("evacuationShuffleK", "keys.evacuation_shuffle_k"),
+    ("committedResourceSyncInterval", "keys.period"),
+    ("limesServiceTypes", "keys.services"),
     ("disruptionLimit.slots", "configuration.disruption_limit"),
     ("http.trustedPeers", "http.trusted_peers"),
     ("pause.zones", "configuration.pause"),

@@ -102,6 +102,7 @@ pub(super) fn controllers(
         ids: FreshIds::random(),
         // People who ask may not read the Secret of the operator.
         domain_names: Arc::new(NoDomainNames),
+        limes: None,
         metrics: &metrics,
     };
     Ok(Controllers::new(&snapshot.memory, &environment))

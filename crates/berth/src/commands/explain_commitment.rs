@@ -103,6 +103,9 @@ fn head(account: &CommitmentReport) -> String {
     if let Some(change) = &account.change {
         rows.push(row(["Change", &change.describe()]));
     }
+    if let Some(limes) = account.operator.limes(account.now) {
+        rows.push(row(["Limes", &limes]));
+    }
     if let Some(since) = account.being_deleted_since {
         rows.push(row(["Deleted", &format!("asked for at {}", moment(since, account.now))]));
     }

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::amounts::Amounts;
 use super::cluster_snapshot::ClusterSnapshot;
 use super::table::{row, table};
+use super::times::moment;
 use crate::args::LeaderArguments;
 
 /// How long the API server may take to say where the leader is.
@@ -68,6 +69,22 @@ impl AskedOperator {
             read.iter().filter(|claim| is_whole && !is_held(claim)).map(|one| one.instance.clone()).collect();
         let promises = answer.promises(snapshot.memory.now(), Timestamp::now());
         snapshot.memory.scheduler.adopt(&ended, promises);
+    }
+
+    /// What Limes lists about the commitment, if the leader reads Limes.
+    pub(super) fn limes(&self, now: Timestamp) -> Option<String> {
+        let limes = self.answer.as_ref()?.limes.as_ref()?;
+        let read = format!("read at {}", moment(limes.read_at, now));
+        Some(match (&limes.listed, &limes.incomplete) {
+            (Some(listed), _) => {
+                let since = limes.since.map(|since| format!(", since {}", moment(since, now))).unwrap_or_default();
+                format!("lists {}{since} ({read})", listed.escape_debug())
+            }
+            (None, None) => format!("does not list it ({read})"),
+            (None, Some(why)) => {
+                format!("does not list it, which means nothing, because {} ({read})", why.escape_debug())
+            }
+        })
     }
 
     /// The placements that the leader has decided, as a table; empty if there are none.

@@ -11,6 +11,7 @@ use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{
     self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
 };
+use berth_limes_syncer::{Fetcher, LimesClient, SyncController};
 use berth_liquid::changes::{self as liquid_changes, ChangeController};
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
@@ -24,6 +25,7 @@ use berth_telemetry::ids::FreshIds;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
+use super::syncer::Syncer;
 use super::{Memory, OperatorMetrics, Queues, oversubscription};
 
 /// The dependencies of the controllers besides the memory.
@@ -37,6 +39,8 @@ pub struct Environment<'a> {
     pub scheduler: Arc<Chosen>,
     pub ids: FreshIds,
     pub domain_names: Arc<dyn DomainNames>,
+    /// What Limes lists, if the syncer is to run.
+    pub limes: Option<Arc<dyn LimesClient>>,
     pub metrics: &'a OperatorMetrics,
 }
 
@@ -51,6 +55,7 @@ pub struct Controllers {
     oversubscription: Option<Arc<OversubscriptionController>>,
     in_flight: Arc<InFlightController>,
     changes: Arc<ChangeController>,
+    syncer: Option<Syncer>,
     /// What open changes have released is held before anything else is decided.
     hold_released_capacity: Shared<BoxFuture<'static, ()>>,
     pipelines: Arc<PipelineController>,
@@ -60,6 +65,7 @@ impl Controllers {
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = memory.flavor_groups.clone();
         let disruption_limit = disruption_limit(memory, environment);
+        let syncer = Syncer::new(memory, environment, disruption_limit.clone());
         let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), disruption_limit.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
@@ -74,7 +80,8 @@ impl Controllers {
             changes: Arc::new(changes(memory, environment)),
             hold_released_capacity: hold_released_capacity(memory).boxed().shared(),
             slots,
-            orphans: Arc::new(orphaned(memory, environment, disruption_limit)),
+            orphans: Arc::new(orphaned(memory, environment, disruption_limit, syncer.as_ref())),
+            syncer,
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
     }
@@ -85,6 +92,15 @@ impl Controllers {
 
     pub fn slots(&self) -> &ReservationController<Chosen> {
         &self.slots
+    }
+
+    pub fn syncer(&self) -> Option<&SyncController> {
+        self.syncer.as_ref().map(|syncer| &*syncer.controller)
+    }
+
+    /// The source of the syncer, if it is to run.
+    pub(crate) fn limes_fetcher(&self, memory: &Memory, environment: &Environment<'_>) -> Option<Fetcher> {
+        self.syncer.as_ref().map(|syncer| syncer.fetcher(memory, environment))
     }
 
     /// Adds those that are enabled: another controller is one line here.
@@ -99,6 +115,9 @@ impl Controllers {
             if let Some(oversubscription) = &self.oversubscription {
                 manager.add(oversubscription.clone(), Requests::closed(), options());
             }
+        }
+        if let Some(syncer) = &self.syncer {
+            manager.add(syncer.controller.clone(), syncer.controller.requests().clone(), options());
         }
         if self.enabled.contains(&Controller::InFlight) {
             manager.add(self.in_flight.clone(), Requests::closed(), options());
@@ -181,7 +200,12 @@ pub(super) fn pauses(memory: &Memory, environment: &Environment<'_>) -> Pauses {
     Pauses::new(environment.configuration.pause.clone(), stores.commitments.clone(), stores.reservations.clone())
 }
 
-fn orphaned(memory: &Memory, environment: &Environment<'_>, disruption_limit: DisruptionLimit) -> OrphanController {
+fn orphaned(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    disruption_limit: DisruptionLimit,
+    syncer: Option<&Syncer>,
+) -> OrphanController {
     let keys = &environment.configuration.reservation_controller;
     OrphanController::new(orphans::Context {
         reservations: environment.writer(&memory.stores.reservations),
@@ -193,6 +217,7 @@ fn orphaned(memory: &Memory, environment: &Environment<'_>, disruption_limit: Di
         clock: environment.clock.clone(),
         events: environment.events.clone(),
         delays: orphans::OrphanDelays { grace: keys.requeue_interval_grace_period, retry: keys.requeue_interval_retry },
+        limes: syncer.map(Syncer::listed),
     })
 }
 

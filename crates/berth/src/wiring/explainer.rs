@@ -7,9 +7,11 @@ use std::time::Duration;
 use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
 use berth_cluster::{Activity, KeyFailures, KeyState, ObjectKey};
 use berth_core::{HostName, SlotKey, VmId, slot};
+use berth_limes_syncer::KnownListing;
 use berth_scheduler_api::Role;
 use berth_scheduler_api::explain::{
-    Explainer, LeaderAnswer, MissingVm, Reconciliation, ReconciliationFailure, ReconciliationState, SlotAnswer, Subject,
+    Explainer, LeaderAnswer, LimesAnswer, MissingVm, Reconciliation, ReconciliationFailure, ReconciliationState,
+    SlotAnswer, Subject,
 };
 use berth_telemetry::clock::Clock;
 use jiff::{Timestamp, Unit};
@@ -70,7 +72,10 @@ impl Known<'_> {
         let is_own = |key: &SlotKey| slot::number(&key.name, &prefix).is_some() || keys.contains(&key.into());
         let promises = self.memory.scheduler.promises_in(&spec.availability_zone.as_str().into(), is_own, MOST);
         let reconciliation = Some(self.now.reconciliation(queues.commitments.state(key)));
-        let answer = LeaderAnswer { reconciliation, slots, slots_left_out: telling.count(), ..LeaderAnswer::default() };
+        let limes = self.controllers.syncer().and_then(|syncer| syncer.views().listing(&spec.commitment_uuid));
+        let limes = limes.as_ref().map(limes_answer);
+        let slots_left_out = telling.count();
+        let answer = LeaderAnswer { reconciliation, slots, slots_left_out, limes, ..LeaderAnswer::default() };
         Some(answer.with_promises(&promises))
     }
 
@@ -109,6 +114,15 @@ impl Known<'_> {
             missing_vms: memory.vms_missing_for.iter().map(missing).collect(),
         };
         Some((memory.has_host, slot))
+    }
+}
+
+fn limes_answer(known: &KnownListing) -> LimesAnswer {
+    LimesAnswer {
+        listed: known.describe(),
+        since: known.entry.as_ref().map(|entry| rounded(entry.since)),
+        read_at: rounded(known.view_began),
+        incomplete: known.incomplete.clone(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
+use berth_limes_syncer::SyncMetrics;
 use berth_liquid::changes::ChangeMetrics;
 use berth_liquid::info;
 use berth_liquid::server::LiquidMetrics;
@@ -93,6 +94,7 @@ pub struct OperatorMetrics {
     pub claims: ClaimMetrics,
     pub liquid: LiquidMetrics,
     pub tokens: TokenMetrics,
+    pub syncer: SyncMetrics,
     pub background_tasks: BackgroundTaskMetrics,
 }
 
@@ -128,6 +130,7 @@ impl OperatorMetrics {
             claims: ClaimMetrics::register(metrics)?,
             liquid: LiquidMetrics::register(metrics)?,
             tokens: TokenMetrics::register(metrics)?,
+            syncer: SyncMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
         })
     }

@@ -1,13 +1,16 @@
-//! The names of domains, which Keystone knows.
+//! What Keystone and Limes know: the names of domains and the lists of commitments, with the credentials of a Secret.
 
 use std::sync::Arc;
 
 use berth_cluster::{Clusters, Right};
 use berth_core::DomainId;
+use berth_limes_syncer::LimesClient;
 use berth_openstack::OpenStackError;
+use berth_openstack::limes::{Limes, ListedCommitment, Project};
 use berth_scheduler::{DomainName, DomainNames, NoDomainNames, SchedulerError};
-use berth_telemetry::config::Configuration;
+use berth_telemetry::config::{Configuration, Task};
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
 use super::keystone::{self, CredentialsReader, LazySession, SecretReader};
@@ -22,12 +25,31 @@ pub(crate) fn domain_names(configuration: &Configuration, clusters: &Clusters) -
     Arc::new(KeystoneDomainNames { session, names: OnceCell::new() })
 }
 
+/// The lists of Limes, if the syncer is to run.
+pub(crate) fn limes_client(configuration: &Configuration, clusters: &Clusters) -> Option<Arc<dyn LimesClient>> {
+    if !configuration.enabled_tasks.contains(&Task::CommitmentsSync) {
+        return None;
+    }
+    let Some(session) = LazySession::of_process(configuration, Some(clusters)) else {
+        tracing::warn!("commitments-sync-task does not run, because keystoneSecretRef is not set");
+        return None;
+    };
+    Some(Arc::new(KeystoneLimes { session, limes: OnceCell::new() }))
+}
+
 /// The rights that this needs.
 pub(super) fn rights(configuration: &Configuration) -> Vec<Right> {
     let controller = &configuration.reservation_controller;
     let Some(keystone) = &controller.keystone else { return Vec::new() };
     let secrets = [Some(keystone), controller.sso.as_ref()].into_iter().flatten();
     keystone::secret_rights(secrets, "Credentials of Keystone, which knows the names of domains.")
+}
+
+/// The rights that the lists of Limes need.
+pub(super) fn limes_rights(configuration: &Configuration) -> Vec<Right> {
+    let common = &configuration.common;
+    let secrets = common.keystone.iter().chain(&common.sso);
+    keystone::secret_rights(secrets, "Credentials of Keystone and Limes, whose commitments the syncer lists.")
 }
 
 struct KeystoneDomainNames {
@@ -37,9 +59,29 @@ struct KeystoneDomainNames {
 
 impl KeystoneDomainNames {
     async fn names(&self) -> Result<&berth_openstack::DomainNames, OpenStackError> {
-        self.names
-            .get_or_try_init(|| async { self.session.get().await.cloned().map(berth_openstack::DomainNames::new) })
-            .await
+        let connect = async || self.session.get().await.cloned().map(berth_openstack::DomainNames::new);
+        self.names.get_or_try_init(connect).await
+    }
+}
+
+struct KeystoneLimes {
+    session: LazySession,
+    limes: OnceCell<Limes>,
+}
+
+impl KeystoneLimes {
+    async fn limes(&self) -> Result<&Limes, OpenStackError> {
+        self.limes.get_or_try_init(async || self.session.get().await.cloned().map(Limes::new)).await
+    }
+}
+
+impl LimesClient for KeystoneLimes {
+    fn projects(&self) -> BoxFuture<'_, Result<Vec<Project>, OpenStackError>> {
+        async move { self.limes().await?.list_projects().await }.boxed()
+    }
+
+    fn commitments<'a>(&'a self, project: &'a Project) -> BoxFuture<'a, Result<Vec<ListedCommitment>, OpenStackError>> {
+        async move { self.limes().await?.list_commitments(project).await }.boxed()
     }
 }
 

@@ -3,6 +3,7 @@
 use berth_cluster::{AccessReviews, DisruptionLimit, Election, Reconciler as _, Right, StoreSet as _, Stores};
 use berth_committed_resource::CommittedResourceController;
 use berth_committed_resource::orphans::OrphanController;
+use berth_limes_syncer::SyncController;
 use berth_liquid::changes::ChangeController;
 use berth_liquid::info::InfoPublisher;
 use berth_reservation::ReservationController;
@@ -13,7 +14,7 @@ use berth_scheduler_api::claims::ClaimKeeper;
 use berth_scheduler_api::history::{Histories, HistoryRetention};
 use berth_scheduler_api::pipelines::PipelineController;
 use berth_scheduler_api::tracking::Bookings;
-use berth_telemetry::config::{Configuration, Controller, Pipelines};
+use berth_telemetry::config::{Configuration, Controller, Pipelines, Task};
 
 use super::{keystone, openstack, oversubscription};
 
@@ -33,6 +34,10 @@ pub fn rights(configuration: &Configuration, duties: Duties) -> Vec<Right> {
     let mut rights = Stores::default().rights(pipelines != Pipelines::BuiltIn);
     if enabled(Controller::CommittedResources) {
         rights.extend(list_commitment_rights(configuration));
+    }
+    if configuration.enabled_tasks.contains(&Task::CommitmentsSync) {
+        rights.extend(SyncController::rights(&()));
+        rights.extend(openstack::limes_rights(configuration));
     }
     if enabled(Controller::InFlight) {
         rights.extend(InFlightController::rights(&()));
@@ -76,7 +81,11 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
 
 /// The rights that operators need under any configuration, for roles that are made before the configuration is known.
 pub fn all_rights() -> Vec<Right> {
-    let mut configuration = Configuration { enabled_controllers: Controller::ALL.into(), ..Configuration::default() };
+    let mut configuration = Configuration {
+        enabled_controllers: Controller::ALL.into(),
+        enabled_tasks: Task::ALL.into(),
+        ..Configuration::default()
+    };
     configuration.scheduler.pipelines = Pipelines::BuiltInAndCrd;
     configuration.reservation_controller.enable_oversubscription_check = true;
     configuration.reservation_controller.enable_oversubscription_eviction = true;

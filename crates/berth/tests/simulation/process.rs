@@ -95,6 +95,7 @@ impl Process {
             clock,
             scheduler: Arc::new(Chosen::BuiltIn(memory.scheduler.clone())),
             domain_names: Arc::new(NoDomainNames),
+            limes: None,
             ids: FreshIds::counted(),
             metrics: &metrics,
         };

@@ -28,6 +28,7 @@ mod leader;
 mod leader_bad_input;
 mod life;
 mod limes;
+mod limes_list;
 mod log_level;
 mod log_lines;
 mod metrics_docs;

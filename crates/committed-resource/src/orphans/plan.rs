@@ -8,8 +8,10 @@ use berth_crds::Reservation;
 /// A slot, as far as its being an orphan is concerned.
 #[derive(Clone, Debug)]
 pub struct OrphanFacts {
-    /// Berth created it, and it is not being deleted yet.
+    /// Berth created it, or Limes has not listed its commitment since before it was created; and it is not being deleted yet.
     pub is_ours: bool,
+    /// Another client created it, and Limes may list its commitment.
+    pub awaits_limes: bool,
     /// It must not be touched now: it is paused, or the outcome of a write to it is unknown.
     pub untouchable: bool,
     /// Set if no known commitment has its UUID: for how long no cluster has had one, with the proof that everything was
@@ -37,8 +39,11 @@ pub enum OrphanVerdict {
 }
 
 pub fn plan(facts: &OrphanFacts, delays: OrphanDelays) -> OrphanVerdict {
-    let Some(missing) = facts.missing.as_ref().filter(|_| facts.is_ours) else { return OrphanVerdict::Leave };
+    let Some(missing) = &facts.missing else { return OrphanVerdict::Leave };
     match missing {
+        // Nothing tells when Limes has been read.
+        _ if facts.awaits_limes => OrphanVerdict::Wait(delays.retry),
+        _ if !facts.is_ours => OrphanVerdict::Leave,
         _ if facts.untouchable => OrphanVerdict::Wait(delays.retry),
         Err(_) => OrphanVerdict::Wait(delays.retry),
         Ok((time, proof)) if *time >= delays.grace => OrphanVerdict::Delete(proof.clone()),
@@ -57,7 +62,7 @@ mod tests {
 
     fn orphan(seconds: u64) -> OrphanFacts {
         let missing = Some(Ok((Duration::from_secs(seconds), completeness_proof(&ClusterName::home()))));
-        OrphanFacts { is_ours: true, untouchable: false, missing }
+        OrphanFacts { is_ours: true, awaits_limes: false, untouchable: false, missing }
     }
 
     #[test]
@@ -70,6 +75,14 @@ mod tests {
     fn slots_with_a_commitment_or_of_other_creators_stay() {
         assert_eq!(plan(&OrphanFacts { missing: None, ..orphan(900) }, DELAYS), OrphanVerdict::Leave);
         assert_eq!(plan(&OrphanFacts { is_ours: false, ..orphan(900) }, DELAYS), OrphanVerdict::Leave);
+    }
+
+    #[test]
+    fn a_slot_of_another_creator_waits_until_limes_does_not_list_its_commitment() {
+        let foreign = OrphanFacts { is_ours: false, awaits_limes: true, ..orphan(900) };
+        assert_eq!(plan(&foreign, DELAYS), OrphanVerdict::Wait(DELAYS.retry));
+        let with_commitment = OrphanFacts { missing: None, ..foreign };
+        assert_eq!(plan(&with_commitment, DELAYS), OrphanVerdict::Leave);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use berth_cluster::{
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 use berth_telemetry::clock::Clock;
+use jiff::Timestamp;
 
 use super::plan::{OrphanDelays, OrphanVerdict, plan};
 use super::slot::is_slot;
@@ -29,6 +30,14 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     pub events: Events,
     pub delays: OrphanDelays,
+    /// What Limes lists, if something reads it.
+    pub limes: Option<Arc<dyn ListedCommitments>>,
+}
+
+/// Tells which commitments Limes does not list.
+pub trait ListedCommitments: Send + Sync + 'static {
+    /// When the first of the last three complete lists began, if none of them has the commitment.
+    fn unlisted_since(&self, uuid: &str) -> Option<Timestamp>;
 }
 
 /// Deletes slots that Berth created and whose commitment is gone.

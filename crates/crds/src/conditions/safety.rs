@@ -42,6 +42,9 @@ pub const SLOTS_OF_WRONG_SHAPE: &str = "SlotsOfWrongShape";
 /// Reason of [`DISRUPTION_LIMITED`]: no commitment has the UUID of the slot.
 pub const ORPHANED: &str = "Orphaned";
 
+/// Cause of a plan that the disruption limit stops: Limes does not list the commitment. No condition has it.
+pub const UNKNOWN_TO_LIMES: &str = "UnknownToLimes";
+
 /// Type of the condition of a slot in force whose host was given another zone.
 pub const MISPLACED: &str = "Misplaced";
 

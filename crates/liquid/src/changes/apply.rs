@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written};
 use berth_crds::commitment_change::ChangeItem;
-use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, labels};
+use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, facts, labels};
 use futures::{FutureExt as _, StreamExt as _, stream};
 
 use super::error::Error;
-use super::read::{ChangedCommitment, superseded};
+use super::read::ChangedCommitment;
 use super::under_way::ChangesUnderWay;
 
 /// Writes of one step that are under way at once.
@@ -68,7 +68,10 @@ impl Apply<'_> {
     async fn restore_one(&self, item: &ChangeItem, one: &ChangedCommitment) -> Result<(), Error> {
         let Some(object) = &one.object else { return Ok(()) };
         match &item.before {
-            None => self.patch(&one.key, object, superseded(&object.spec), Some(&self.change.spec.request_id)).await?,
+            None => {
+                self.patch(&one.key, object, facts::superseded_spec(&object.spec), Some(&self.change.spec.request_id))
+                    .await?
+            }
             Some(before) => {
                 let creator = before.annotations.get(labels::CREATOR_REQUEST_ID);
                 self.patch(&one.key, object, before.spec.clone(), creator).await?
@@ -81,7 +84,8 @@ impl Apply<'_> {
         let mut object = CommittedResource::new(&key.name, spec);
         object.metadata.finalizers = Some(vec![labels::RELEASE_SLOTS.to_owned()]);
         let creator = (labels::CREATOR_REQUEST_ID.to_owned(), self.change.spec.request_id.clone());
-        object.metadata.annotations = Some([creator].into());
+        let unlisted = (labels::NOT_YET_LISTED.to_owned(), String::new());
+        object.metadata.annotations = Some([creator, unlisted].into());
         object
     }
 

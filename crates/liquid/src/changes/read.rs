@@ -211,13 +211,8 @@ fn spec_change(item: &ChangeItem) -> SpecChange {
 
 /// A commitment that is deleted releases first what others need.
 fn written_spec(item: &ChangeItem) -> Option<CommittedResourceSpec> {
-    let released = || item.before.as_ref().map(|before| superseded(&before.spec));
+    let released = || item.before.as_ref().map(|before| facts::superseded_spec(&before.spec));
     item.after.clone().or_else(released)
-}
-
-/// The same commitment, holding nothing.
-pub(super) fn superseded(spec: &CommittedResourceSpec) -> CommittedResourceSpec {
-    CommittedResourceSpec { state: CommitmentState::Superseded, amount: "0".into(), ..spec.clone() }
 }
 
 pub(super) fn creator(object: &CommittedResource) -> Option<&str> {

@@ -6,19 +6,15 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use berth_cluster::indexes::CHANGE_BY_COMMITMENT;
 use berth_cluster::{ObjectKey, Partial, RouteError};
-use berth_core::commitment::{ResourceType, Spec, State};
+use berth_core::commitment::Spec;
 use berth_core::flavor::FlavorGroups;
 use berth_core::liquid::conversion::{LimesCommitment, convert};
 use berth_core::liquid::resources::{GroupResources, ResourceConfig};
 use berth_core::liquid::units::RamUnit;
 use berth_core::liquid::validation::{Facts, Item, RequestError, validate};
-use berth_core::quantity::{binary, decimal};
 use berth_core::{ClusterName, CommitmentUuid, GroupName};
 use berth_crds::conditions::{self, safety};
-use berth_crds::{
-    CommitmentState, CommittedResource, CommittedResourceSpec, Reservation, Time, committed_resource, facts, labels,
-    names,
-};
+use berth_crds::{CommittedResource, CommittedResourceSpec, Reservation, facts, names};
 use jiff::Timestamp;
 use tracing::warn;
 
@@ -244,7 +240,7 @@ fn depends_on_time(item: &AdmittedItem) -> bool {
     specs.into_iter().flatten().any(|spec| spec.end_time.is_some())
 }
 
-/// The spec to write. One that means the same as the stored one is the stored one, so that nothing is written.
+/// The spec to write.
 fn spec_after(
     after: &LimesCommitment,
     object: Option<&CommittedResource>,
@@ -252,99 +248,18 @@ fn spec_after(
     allow_rejection: bool,
 ) -> CommittedResourceSpec {
     let stored = object.map(facts::spec);
-    let spec = convert(after, stored.as_ref(), now, allow_rejection);
-    match object {
-        Some(object) if stored.as_ref() == Some(&spec) => object.spec.clone(),
-        _ => CommittedResourceSpec {
-            confirmed_at: object.and_then(|object| object.spec.confirmed_at.clone()),
-            ..wire(&spec)
-        },
-    }
-}
-
-fn wire(spec: &Spec) -> CommittedResourceSpec {
-    let (resource_type, amount) = match spec.resource {
-        ResourceType::Memory => (committed_resource::ResourceType::Memory, binary(spec.memory().get())),
-        ResourceType::Cores => (committed_resource::ResourceType::Cores, decimal(spec.cores().get())),
-    };
-    CommittedResourceSpec {
-        commitment_uuid: spec.uuid.to_string(),
-        scheduling_domain: Some(labels::NOVA.to_owned()),
-        flavor_group_name: spec.group.to_string(),
-        resource_type,
-        amount: amount.into(),
-        availability_zone: spec.zone.to_string(),
-        project_id: spec.project.to_string(),
-        domain_id: spec.domain.to_string(),
-        start_time: spec.start.map(Time),
-        end_time: spec.end.map(Time),
-        confirmed_at: None,
-        state: state(spec.state),
-        allow_rejection: spec.allow_rejection,
-    }
-}
-
-fn state(state: State) -> CommitmentState {
-    match state {
-        State::Planned => CommitmentState::Planned,
-        State::Pending => CommitmentState::Pending,
-        State::Guaranteed => CommitmentState::Guaranteed,
-        State::Confirmed => CommitmentState::Confirmed,
-        State::Superseded => CommitmentState::Superseded,
-        State::Expired => CommitmentState::Expired,
-    }
+    facts::written_spec(&convert(after, stored.as_ref(), now, allow_rejection), object.map(|object| &object.spec))
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        #[test]
-        fn a_spec_reads_as_it_was_written(
-            amount in 0..i64::MAX >> 21,
-            is_memory in any::<bool>(),
-            state in prop::sample::select(vec![State::Planned, State::Pending, State::Confirmed, State::Superseded]),
-            (start, end) in (prop::option::of(0..4_000_000_000_i64), prop::option::of(0..4_000_000_000_i64)),
-            allow_rejection in any::<bool>(),
-        ) {
-            let time = |second: i64| Timestamp::from_second(second).unwrap();
-            let (resource, amount) =
-                if is_memory { (ResourceType::Memory, amount << 20) } else { (ResourceType::Cores, amount) };
-            let spec = Spec {
-                resource,
-                amount: berth_core::Quantity::from_units(amount),
-                state,
-                start: start.map(time),
-                end: end.map(time),
-                allow_rejection,
-                ..berth_core::testing::spec("1Gi")
-            };
-            prop_assert_eq!(facts::spec_of(&wire(&spec)), spec);
-        }
-    }
-
-    #[test]
-    fn amounts_are_written_in_the_form_of_the_object() {
-        for (resource, amount, text) in [
-            (ResourceType::Memory, 960 << 30, "960Gi"),
-            (ResourceType::Memory, 0, "0"),
-            (ResourceType::Cores, 40, "40"),
-            (ResourceType::Cores, 1000, "1k"),
-        ] {
-            let amount = berth_core::Quantity::from_units(amount);
-            let spec = Spec { resource, amount, ..berth_core::testing::spec("1Gi") };
-            assert_eq!(wire(&spec).amount.as_str(), text);
-        }
-    }
 
     #[test]
     fn what_means_the_same_is_not_written_again() {
         let mut object = berth_crds::testing::commitment("uuid-1", "491520Mi");
         object.spec.scheduling_domain = None;
-        object.spec.start_time = Some(Time(Timestamp::UNIX_EPOCH));
+        object.spec.start_time = Some(berth_crds::Time(Timestamp::UNIX_EPOCH));
         let stored = facts::spec(&object);
         let after = LimesCommitment {
             uuid: stored.uuid.clone(),

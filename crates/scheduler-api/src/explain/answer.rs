@@ -25,6 +25,23 @@ pub struct LeaderAnswer {
     /// Placements that are decided and not observed yet.
     pub assumed: Vec<AssumedAnswer>,
     pub assumed_left_out: usize,
+    /// Of a commitment, if the syncer runs and has read Limes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limes: Option<LimesAnswer>,
+}
+
+/// What Limes lists about a commitment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimesAnswer {
+    /// In words; `None` if it is not listed.
+    pub listed: Option<String>,
+    /// Since when it has been listed like this, as far as the leader knows.
+    pub since: Option<Timestamp>,
+    /// When the last run began.
+    pub read_at: Timestamp,
+    /// Why nothing is concluded from what is not listed.
+    pub incomplete: Option<String>,
 }
 
 /// The reconciliations of an object.

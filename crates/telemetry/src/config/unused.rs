@@ -20,22 +20,17 @@ const DATABASE: Cause = Lacks("reader of the database with servers and flavors")
 const LIQUID: Cause = Lacks("complete LIQUID API");
 const POLLING: Cause = Lacks("polling: outcomes are watched");
 const QUOTA: Cause = Lacks("quota controller");
-const SYNCER: Cause = Lacks("syncer");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 34] = [
+pub const UNUSED: [(&str, Cause); 30] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
     ("enabledControllers[quota-controller]", QUOTA),
-    ("enabledTasks[commitments-sync-task]", SYNCER),
     ("datasourceName", DATABASE),
     ("schedulerURL", CAPACITY),
     ("committedResourceController.enablePaygPreAllocation", DATABASE),
     ("committedResourceUsageReconciler", Lacks("usage reconciler")),
     ("committedResourceAPI.watchPollInterval", POLLING),
-    ("committedResourceAPI.changeQuietPeriod", SYNCER),
     ("committedResourceAPI.quotaServedAvailabilityZones", LIQUID),
-    ("committedResourceSyncInterval", SYNCER),
-    ("endStaleCommitments", SYNCER),
     ("capacityReconcileInterval", CAPACITY),
     ("capacityMinReconcileInterval", CAPACITY),
     ("capacityTotalPipeline", CAPACITY),

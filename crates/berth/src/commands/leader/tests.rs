@@ -7,7 +7,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use berth_crds::Hypervisor;
 use berth_scheduler_api::explain::{
-    ClaimAnswer, MissingVm, Reconciliation, ReconciliationFailure, ReconciliationState, Size, SlotAnswer,
+    ClaimAnswer, LimesAnswer, MissingVm, Reconciliation, ReconciliationFailure, ReconciliationState, Size, SlotAnswer,
 };
 use berth_testkit::seeds::{slot_name, waiting_commitment};
 use parking_lot::Mutex;
@@ -121,6 +121,36 @@ async fn a_waiting_commitment_has_the_claims_and_the_times_of_the_leader() {
     has(&text, &["vm-1", "within ", "Not included, because no process holds the Lease berth: "]);
     lacks(&text, &["vm-9", "tried again, together"]);
     assert_eq!(json["operator"]["failure"], json!("no process holds the Lease berth"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commitment_says_what_limes_lists_and_since_when() {
+    let scene = in_force().await;
+    let listed = |listed: Option<&str>, incomplete: Option<&str>| LeaderAnswer {
+        limes: Some(LimesAnswer {
+            listed: listed.map(str::to_owned),
+            since: listed.map(|_| time("11:00:00")),
+            read_at: time("12:00:00"),
+            incomplete: incomplete.map(str::to_owned),
+        }),
+        ..LeaderAnswer::default()
+    };
+    for (answer, line) in [
+        (
+            listed(Some("480Gi memory of mem_v4"), Some("half")),
+            "Limes lists 480Gi memory of mem_v4, since 2026-03-01T11:00:00Z (1h 1m ago) (read at 2026-03-01T12:00:00Z (1m 0s ago))",
+        ),
+        (listed(None, None), "Limes does not list it (read at "),
+        (
+            listed(None, Some("half of it is missing")),
+            "Limes does not list it, which means nothing, because half of it is missing (read",
+        ),
+    ] {
+        let (text, _) = explain_commitment::tests::shown(&scene, answered(answer)).await;
+        has(&text, &[line]);
+    }
+    let (text, _) = explain_commitment::tests::shown(&scene, answered(LeaderAnswer::default())).await;
+    lacks(&text, &["Limes"]);
 }
 
 #[tokio::test(start_paused = true)]
