@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -21,6 +21,7 @@ pub const USER: &str = "berth";
 /// The project for which it may log in, of the same domain.
 const PROJECT: &str = "service";
 const DOMAIN: &str = "Default";
+const SUBJECT: HeaderName = HeaderName::from_static("x-subject-token");
 
 /// A Keystone that ends when it is dropped.
 pub struct Keystone {
@@ -262,7 +263,12 @@ async fn show_token(State(state): State<Shared>, headers: HeaderMap) -> Response
     }
     known.validations += 1;
     match known.describe(subject) {
-        Some(token) => Json(json!({ "token": token })).into_response(),
+        Some(token) => {
+            let shown = headers.get(&SUBJECT).map(|value| (SUBJECT, value.clone()));
+            let mut response = Json(json!({ "token": token })).into_response();
+            response.headers_mut().extend(shown);
+            response
+        }
         // As Keystone does: with the token.
         None => fail(StatusCode::NOT_FOUND, &format!("Could not find token: {subject}.")),
     }
