@@ -173,8 +173,8 @@ async fn tokens(keystone: &Keystone) -> Vec<Option<String>> {
     tokens
 }
 
-/// A client of one server.
-struct Asker {
+/// A client of the API of one server.
+struct ApiClient {
     http: Client,
     address: SocketAddr,
 }
@@ -185,7 +185,7 @@ struct Answered {
     body: String,
 }
 
-impl Asker {
+impl ApiClient {
     fn new(address: SocketAddr) -> Self {
         Self { http: Client::builder().build().unwrap(), address }
     }
@@ -217,7 +217,7 @@ fn credentials(keystone: &Keystone) -> Value {
 }
 
 /// An operator that has published its info, with more keys.
-async fn operator(keystone: &Keystone, more: &Value) -> (World, Asker) {
+async fn operator(keystone: &Keystone, more: &Value) -> (World, ApiClient) {
     let mut world = World::without_operator().await;
     world.create(&host("node1", 4)).await;
     let ram = json!({ "ramUnitGiB": SLOT_GIB, "handlesCommitments": true, "hasCapacity": true });
@@ -226,14 +226,14 @@ async fn operator(keystone: &Keystone, more: &Value) -> (World, Asker) {
     keys.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     world.use_keys(&keys);
     world.start().await;
-    let asker = Asker::new(world.operator().api());
+    let client = ApiClient::new(world.operator().api());
     let token = Caller::Role("service").token(keystone).await;
     let published = until(async || {
-        let answer = asker.ask("GET", "/commitments/v1/info", token.as_deref()).await;
+        let answer = client.ask("GET", "/commitments/v1/info", token.as_deref()).await;
         so(answer.status == 200, || format!("{}: {}", answer.status, answer.body))
     });
     published.await.unwrap_or_else(|bad| panic!("{bad}\n{}", world.operator().end_of_log()));
-    (world, asker)
+    (world, client)
 }
 
 #[test]
@@ -250,12 +250,12 @@ fn the_document_has_the_tables() {
 #[tokio::test]
 async fn liquid_answers_each_caller_as_the_document_says() {
     let keystone = Keystone::shared().await.unwrap();
-    let (world, asker) = operator(&keystone, &json!({})).await;
+    let (world, client) = operator(&keystone, &json!({})).await;
     let tokens = tokens(&keystone).await;
     let mut wrong = Vec::new();
     for (method, path, status, row) in LIQUID {
         for ((column, token), expected) in COLUMNS.iter().zip(&tokens).zip(row.outcomes) {
-            let answer = asker.ask(method, &format!("/commitments/v1/{path}"), token.as_deref()).await;
+            let answer = client.ask(method, &format!("/commitments/v1/{path}"), token.as_deref()).await;
             let is_allowed = answer.status == status && (status != 503 || answer.body.contains(NOT_YET));
             let is_expected = if expected == Y { is_allowed } else { Outcome::of(answer.status) == expected };
             if !is_expected {
@@ -272,7 +272,7 @@ async fn placement_answers_each_caller_as_the_document_says() {
     let keystone = Keystone::shared().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let placement = placement(&keystone, folder.path()).await;
-    let asker = Asker::new(placement.api);
+    let client = ApiClient::new(placement.api);
     let usages = |project| ("usages", "GET", format!("/usages?project_id={}", keystone.project(project).unwrap()));
     let mut routes: Vec<(&str, &str, String, &Row)> = Vec::new();
     for (project, row) in [(seed::PROJECT, &OWN_USAGES), (seed::CUSTOMER, &CUSTOMER_USAGES)] {
@@ -287,7 +287,7 @@ async fn placement_answers_each_caller_as_the_document_says() {
     let mut wrong = Vec::new();
     for (rule, method, path, row) in &routes {
         for ((column, token), expected) in COLUMNS.iter().zip(&tokens).zip(row.outcomes) {
-            let answer = asker.ask(method, path, token.as_deref()).await;
+            let answer = client.ask(method, path, token.as_deref()).await;
             // A route of another rule would not name this one.
             let is_named = expected != F || answer.body.contains(&format!("placement:{rule}"));
             let is_possible = matches!(answer.status, 200..=299 | 400 | 401 | 403 | 404 | 409);
@@ -309,15 +309,15 @@ async fn placement(keystone: &Keystone, folder: &Path) -> Placement {
 async fn while_keystone_is_away_only_known_tokens_read() {
     let mut keystone = Keystone::start(&Settings::default()).await.unwrap();
     let ttl = Duration::from_secs(2);
-    let (world, asker) = operator(&keystone, &json!({ "auth": { "tokenCacheTTL": "2s" } })).await;
+    let (world, client) = operator(&keystone, &json!({ "auth": { "tokenCacheTTL": "2s" } })).await;
     let folder = tempfile::tempdir().unwrap();
     let placement = placement(&keystone, folder.path()).await;
-    let provider = Asker::new(placement.api);
+    let provider = ApiClient::new(placement.api);
     let known = Caller::Role("service").token(&keystone).await;
     let unseen = Caller::Role("admin").token(&keystone).await;
-    let info = async |token: &Option<String>| asker.ask("GET", "/commitments/v1/info", token.as_deref()).await;
+    let info = async |token: &Option<String>| client.ask("GET", "/commitments/v1/info", token.as_deref()).await;
     let change =
-        async |token: &Option<String>| asker.ask("POST", "/commitments/v1/change-commitments", token.as_deref()).await;
+        async |token: &Option<String>| client.ask("POST", "/commitments/v1/change-commitments", token.as_deref()).await;
     assert_eq!((info(&known).await.status, change(&known).await.status), (200, 400));
 
     keystone.kill();
