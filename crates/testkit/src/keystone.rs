@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
@@ -335,7 +336,7 @@ impl Known {
     fn refuse(&self) -> Response {
         let mut response = fail(StatusCode::UNAUTHORIZED, "The request you have made requires authentication.");
         let challenge = HeaderValue::try_from(format!("Keystone uri=\"http://{}/v3\"", self.address));
-        challenge.into_iter().for_each(|value| drop(response.headers_mut().insert("www-authenticate", value)));
+        response.headers_mut().extend(challenge.map(|value| (WWW_AUTHENTICATE, value)));
         response
     }
 }

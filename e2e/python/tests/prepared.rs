@@ -16,19 +16,22 @@ async fn works(folder: &Path) -> bool {
 async fn it_is_created_once_and_again_when_it_does_not_work() {
     let home = tempfile::tempdir().unwrap();
     let cache = Cache::new(home.path().join("part"));
-    let made = AtomicUsize::new(0);
+    let times = AtomicUsize::new(0);
     let make = async |folder: &Path| {
-        made.fetch_add(1, Ordering::Relaxed);
+        times.fetch_add(1, Ordering::Relaxed);
         fs::write(folder.join("done"), "").map_err(Error::path("write", folder))
     };
     let twice = tokio::join!(prepare(&cache, "one", works, make), prepare(&cache, "one", works, make));
     let folder = home.path().join("part").join("one");
-    assert_eq!((twice.0.unwrap(), twice.1.unwrap(), made.load(Ordering::Relaxed)), (folder.clone(), folder.clone(), 1));
+    assert_eq!(
+        (twice.0.unwrap(), twice.1.unwrap(), times.load(Ordering::Relaxed)),
+        (folder.clone(), folder.clone(), 1)
+    );
 
     fs::remove_file(folder.join("done")).unwrap();
     fs::write(folder.join("old"), "").unwrap();
     prepare(&cache, "one", works, make).await.unwrap();
-    assert_eq!((made.load(Ordering::Relaxed), folder.join("old").exists()), (2, false));
+    assert_eq!((times.load(Ordering::Relaxed), folder.join("old").exists()), (2, false));
 }
 
 #[tokio::test]
