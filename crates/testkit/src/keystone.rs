@@ -250,15 +250,12 @@ async fn show_token(State(state): State<Shared>, headers: HeaderMap) -> Response
         return (StatusCode::FORBIDDEN, "You are not authorized to perform the requested action").into_response();
     }
     known.validations += 1;
-    match known.describe(subject) {
-        Some(token) => Json(json!({ "token": token })).into_response(),
-        None => {
-            // As Keystone does: with the token.
-            let error =
-                json!({ "code": 404, "title": "Not Found", "message": format!("Could not find token: {subject}.") });
-            (StatusCode::NOT_FOUND, Json(json!({ "error": error }))).into_response()
-        }
+    if let Some(token) = known.describe(subject) {
+        return Json(json!({ "token": token })).into_response();
     }
+    // As Keystone does: with the token.
+    let error = json!({ "code": 404, "title": "Not Found", "message": format!("Could not find token: {subject}.") });
+    (StatusCode::NOT_FOUND, Json(json!({ "error": error }))).into_response()
 }
 
 fn describe_token(user: &str, roles: &[&str]) -> Value {
