@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use berth_telemetry::TelemetryError;
 use berth_telemetry::config::{
-    AuthMode, Configuration, Controller, Files, Finding, Kind, Loaded, Pipelines, SchedulerUrl, Severity, Task,
-    TieBreak, decode, keys, load,
+    AuthMode, Configuration, Controller, Files, Finding, Kind, Loaded, Password, Pipelines, SchedulerUrl, Severity,
+    Task, TieBreak, decode, keys, load,
 };
 use serde_json::{Value, json};
 
@@ -575,7 +575,7 @@ fn credentials_in_the_configuration_turn_authentication_on_if_they_are_complete(
     let loaded = read(&keys, true).unwrap();
     let configuration = &loaded.configuration;
     assert_eq!((configuration.auth.mode, configuration.placement.auth), (AuthMode::Keystone, None));
-    assert_eq!(configuration.keystone_keys.password.as_ref().map(|password| password.reveal()), Some("p \u{e9}"));
+    assert_eq!(configuration.keystone_keys.password.as_ref().map(Password::reveal), Some("p \u{e9}"));
     assert_eq!(loaded.in_effect["osPassword"], "********");
     assert!(!format!("{loaded:?}").contains("\u{e9}"));
     let lines = lines(Ok(loaded));

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -23,6 +24,7 @@ pub const USER: &str = "berth";
 /// The project for which it may log in, of the same domain.
 const PROJECT: &str = "service";
 const DOMAIN: &str = "Default";
+const SUBJECT: HeaderName = HeaderName::from_static("x-subject-token");
 
 /// A Keystone that ends when it is dropped.
 pub struct Keystone {
@@ -272,11 +274,13 @@ async fn show_token(State(state): State<Shared>, headers: HeaderMap) -> Response
         return fail(StatusCode::FORBIDDEN, message);
     }
     known.validations += 1;
-    match known.describe(subject) {
-        Some(token) => Json(json!({ "token": token })).into_response(),
-        // As Keystone does: with the token.
-        None => fail(StatusCode::NOT_FOUND, &format!("Could not find token: {subject}.")),
-    }
+    // As Keystone does: with the token.
+    let unknown = || fail(StatusCode::NOT_FOUND, &format!("Could not find token: {subject}."));
+    let Some(token) = known.describe(subject) else { return unknown() };
+    let mut response = Json(json!({ "token": token })).into_response();
+    let shown = headers.get(&SUBJECT).map(|value| (SUBJECT, value.clone()));
+    response.headers_mut().extend(shown);
+    response
 }
 
 fn describe_token(user: &str, roles: &[&str]) -> Value {
@@ -344,7 +348,7 @@ impl Known {
     fn refuse(&self) -> Response {
         let mut response = fail(StatusCode::UNAUTHORIZED, "The request you have made requires authentication.");
         let challenge = HeaderValue::try_from(format!("Keystone uri=\"http://{}/v3\"", self.address));
-        challenge.into_iter().for_each(|value| drop(response.headers_mut().insert("www-authenticate", value)));
+        response.headers_mut().extend(challenge.map(|value| (WWW_AUTHENTICATE, value)));
         response
     }
 }

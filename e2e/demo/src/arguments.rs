@@ -7,6 +7,7 @@ use clap::Parser;
 /// Shows the operator at work on a real control plane with a small cloud.
 #[derive(Debug, Parser)]
 #[command(version)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
 pub struct Arguments {
     /// Compare the end state with the committed one, end, and exit with 1 when they differ.
     #[arg(long)]

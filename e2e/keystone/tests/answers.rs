@@ -107,6 +107,47 @@ async fn domains() {
 }
 
 #[tokio::test]
+async fn validations() {
+    let both = Both::start().await;
+    let path = "/auth/tokens";
+    let of = |subject: Option<&'static str>| {
+        move |token: &str| {
+            let subject = subject.unwrap_or(token).to_owned();
+            vec![("x-auth-token", token.to_owned()), ("x-subject-token", subject)]
+        }
+    };
+    let own = both.send(&Method::GET, path, of(None), None).await;
+    assert_eq!((own.status, &own.body["token"]["user"]["name"]), (200, &json!(seed::BERTH)));
+    assert_eq!(both.send(&Method::GET, path, of(Some("made-up")), None).await.status, 404);
+    let wrong = |token: &str| vec![("x-auth-token", "wrong".to_owned()), ("x-subject-token", token.to_owned())];
+    assert_eq!(both.send(&Method::GET, path, wrong, None).await.status, 401);
+}
+
+#[tokio::test]
+async fn validations_of_what_others_have() {
+    let mut both = Both::start().await;
+    let login = |user| Login { user, user_domain: seed::DOMAIN, password: seed::PASSWORD, scope: SCOPE };
+    let project = both.real.token(&login("reader")).await.unwrap();
+    let system = both.real.token(&seed::administrator()).await.unwrap();
+    both.double.issue_token(&project, "reader", seed::PROJECT, &["reader"]);
+    both.double.issue_system_token(&system, seed::ADMIN, &["admin"]);
+    let (real, double) = (both.apis[0].clone(), both.apis[1].clone());
+    for subject in [&project, &system] {
+        let headers = |token: &str| vec![("x-auth-token", token.to_owned()), ("x-subject-token", subject.clone())];
+        assert_eq!(both.send(&Method::GET, "/auth/tokens", headers, None).await.status, 200);
+    }
+    real.revoke(&project).await.unwrap();
+    both.double.revoke_token(&project);
+    let headers = |token: &str| vec![("x-auth-token", token.to_owned()), ("x-subject-token", project.clone())];
+    assert_eq!(both.send(&Method::GET, "/auth/tokens", headers, None).await.status, 404, "it is revoked");
+
+    both.tokens = [real.log_in(&login("member")).await.unwrap(), double.log_in(&BERTH).await.unwrap()];
+    both.double.let_validate(false);
+    let headers = |token: &str| vec![("x-auth-token", token.to_owned()), ("x-subject-token", system.clone())];
+    assert_eq!(both.send(&Method::GET, "/auth/tokens", headers, None).await.status, 403, "members may not");
+}
+
+#[tokio::test]
 async fn the_list_of_versions() {
     let both = Both::start().await;
     let roots = [both.real.root_url(), both.double.root_url()];

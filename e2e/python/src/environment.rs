@@ -125,22 +125,3 @@ fn last_lines(output: &Output) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_folder_is_named_after_the_version_and_everything_else() {
-        let name = |requirements| Packages { part: "test", main: "two", requirements, modules: "two" }.name();
-        assert!(name("one==1.0\ntwo==2.1\n").starts_with("2.1-"));
-        assert_ne!(name("one==1.0\ntwo==2.1\n"), name("one==1.1\ntwo==2.1\n"));
-    }
-
-    #[tokio::test]
-    async fn an_environment_that_is_not_there_does_not_work() {
-        let folder = tempfile::tempdir().unwrap();
-        let packages = Packages { part: "test", main: "one", requirements: "", modules: "sys" };
-        assert!(!packages.work(folder.path()).await);
-    }
-}

@@ -18,9 +18,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 pub struct Cache(PathBuf);
 
 impl Cache {
+    pub fn new(folder: PathBuf) -> Self {
+        Self(folder)
+    }
+
     pub fn of_user(part: &str) -> Result<Self, Error> {
         let home = Environment::of_process().cache_home.ok_or(Error::NoCacheFolder)?;
-        Ok(Self(home.join("berth").join(part)))
+        Ok(Self::new(home.join("berth").join(part)))
     }
 }
 
@@ -78,48 +82,4 @@ fn replace(folder: &Path, workshop: &Path) -> Result<(), Error> {
         fs::remove_dir_all(folder).map_err(Error::path("remove", folder))?;
     }
     fs::rename(workshop, folder).map_err(Error::path("create the folder", folder))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    async fn works(folder: &Path) -> bool {
-        folder.join("done").exists()
-    }
-
-    #[tokio::test]
-    async fn it_is_created_once_and_again_when_it_does_not_work() {
-        let home = tempfile::tempdir().unwrap();
-        let cache = Cache(home.path().join("part"));
-        let made = AtomicUsize::new(0);
-        let make = async |folder: &Path| {
-            made.fetch_add(1, Ordering::Relaxed);
-            fs::write(folder.join("done"), "").map_err(Error::path("write", folder))
-        };
-        let twice = tokio::join!(prepare(&cache, "one", works, make), prepare(&cache, "one", works, make));
-        let folder = cache.0.join("one");
-        assert_eq!(
-            (twice.0.unwrap(), twice.1.unwrap(), made.load(Ordering::Relaxed)),
-            (folder.clone(), folder.clone(), 1)
-        );
-
-        fs::remove_file(folder.join("done")).unwrap();
-        fs::write(folder.join("old"), "").unwrap();
-        prepare(&cache, "one", works, make).await.unwrap();
-        assert_eq!((made.load(Ordering::Relaxed), folder.join("old").exists()), (2, false));
-    }
-
-    #[tokio::test]
-    async fn what_could_not_be_completed_is_not_there() {
-        let home = tempfile::tempdir().unwrap();
-        let cache = Cache(home.path().to_owned());
-        fs::create_dir(home.path().join(".build-dead")).unwrap();
-        let failed = prepare(&cache, "one", works, async |_: &Path| Err(Error::PythonMissing)).await;
-        assert!(matches!(failed, Err(Error::PythonMissing)));
-        let left: Vec<_> = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, ["lock"], "neither this one nor that of a killed process");
-    }
 }

@@ -10,7 +10,7 @@ use berth_telemetry::config::{self, Controller, Task, UNUSED};
 use regex::Regex;
 
 /// The objects of the configuration: their type, the field of `Configuration`, and the path of the object.
-const OBJECTS: [(&str, &str, &str); 16] = [
+const OBJECTS: [(&str, &str, &str); 17] = [
     ("Auth", "auth", "auth."),
     ("Capacity", "capacity", ""),
     ("Checks", "checks", ""),
@@ -20,6 +20,7 @@ const OBJECTS: [(&str, &str, &str); 16] = [
     ("DisruptionLimit", "disruption_limit", "disruptionLimit."),
     ("History", "history", "history."),
     ("Http", "http", "http."),
+    ("KeystoneKeys", "keystone_keys", ""),
     ("Pause", "pause", "pause."),
     ("Placement", "placement", "placement."),
     ("Quota", "quota", ""),
@@ -31,7 +32,8 @@ const OBJECTS: [(&str, &str, &str); 16] = [
 
 /// Keys that are not declared as a field of their own, or whose object is passed on as a whole, and the code that reads
 /// them.
-const OTHERS: [(&str, &str); 19] = [
+const OTHERS: [(&str, &str); 20] = [
+    ("auth.mode", "auth.mode"),
     ("committedResourceAPI.flavorGroupResourceConfig", ".flavor_groups"),
     ("flavorGroupResourceConfig", ".flavor_groups"),
     ("azs", "checks.zones"),

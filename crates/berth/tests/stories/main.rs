@@ -49,4 +49,5 @@ mod restored_etcd;
 mod rights;
 mod start;
 mod taking_over;
+mod who_may_call;
 mod wrong_clock;

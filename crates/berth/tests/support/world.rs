@@ -66,6 +66,8 @@ pub struct World {
     kubeconfig: PathBuf,
     /// Its configuration, unless it is the usual one.
     config: Option<NamedTempFile>,
+    /// What is in the configuration besides the usual.
+    more: Value,
     shared: MutexGuard<'static, Shared>,
 }
 
@@ -107,7 +109,15 @@ impl World {
         cloud.clear().await;
         let host_checker = HostChecker::begin(&shared.control_plane, &cloud).await;
         cloud.publish_usual_flavor_groups().await;
-        Self { cloud, host_checker, operator: None, kubeconfig: shared.account.clone(), config: None, shared }
+        Self {
+            cloud,
+            host_checker,
+            operator: None,
+            kubeconfig: shared.account.clone(),
+            config: None,
+            more: json!({}),
+            shared,
+        }
     }
 
     /// Which of the control planes this is, below [`STAGES`].
@@ -139,7 +149,9 @@ impl World {
     pub async fn launch_replica(&self, name: &'static str) -> Operator {
         let control_plane = &self.shared.control_plane;
         let config = control_plane.kubeconfig().with_file_name(format!("{name}.json"));
-        fs::write(&config, keys(name, GRACE).to_string()).unwrap();
+        let mut all = keys(name, GRACE);
+        merge(&mut all, &self.more);
+        fs::write(&config, all.to_string()).unwrap();
         Operator::start_as(name, control_plane, &self.shared.account, &config, &["--leader-elect"]).await
     }
 
@@ -205,6 +217,7 @@ impl World {
         let mut all = keys("berth", GRACE);
         merge(&mut all, more);
         self.config = Some(configuration(&all));
+        self.more = more.clone();
     }
 
     /// Starts the operator with its APIs at this address and waits until it is ready.

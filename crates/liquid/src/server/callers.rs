@@ -11,9 +11,8 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::endpoint::Endpoint;
-use super::policies;
-use super::project;
 use super::refusal::Refusal;
+use super::{policies, project};
 
 /// How long a request waits until its caller is known. Checks have deadlines of their own, which are shorter.
 const WAIT: Duration = Duration::from_secs(10);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_keystone_are_told_from_those_of_a_proxy() {
+    fn an_error_of_a_proxy_is_none_of_keystone() {
         assert!(is_refusal_of_keystone(
             br#"{"error":{"code":404,"message":"Could not find token","title":"Not Found"}}"#
         ));

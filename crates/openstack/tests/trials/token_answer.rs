@@ -10,7 +10,8 @@ const RULE: &str = "liquid:change_commitments";
 /// Whether the answer is a valid token.
 pub fn token(input: &[u8]) -> bool {
     let Ok(decoded) = ValidToken::decode(input) else { return false };
-    let answer: Value = serde_json::from_slice(input).unwrap();
+    // The second reader also refuses invalid text in members that are ignored.
+    let Ok(answer) = serde_json::from_slice::<Value>(input) else { return true };
     let token = &answer["token"];
     let caller = &decoded.caller;
     assert_eq!(token["user"]["id"], caller.user.as_str());

@@ -30,13 +30,11 @@ impl Login {
             Some(_) => Some(clusters(arguments.kubeconfig.as_deref(), configuration).await?),
             None => None,
         };
-        Ok(match LazySession::of_process(configuration, clusters.as_ref()) {
-            Some(session) => Self::Keystone(session),
-            None => {
-                info!("requests have no token: there is neither --token-file nor keystoneSecretRef");
-                Self::Nothing
-            }
-        })
+        if let Some(session) = LazySession::of_process(configuration, clusters.as_ref()) {
+            return Ok(Self::Keystone(session));
+        }
+        info!("requests have no token: there is neither --token-file nor keystoneSecretRef");
+        Ok(Self::Nothing)
     }
 
     pub(super) async fn token(&self) -> Result<Option<SecretString>, String> {

@@ -1,5 +1,6 @@
 //! Who is let in: each endpoint with each kind of caller, before anything else of the request counts.
 
+use berth_http::LogReason;
 use berth_openstack::authentication::{Authentication, Caller, Unknown};
 use tokio::time::Instant;
 
@@ -102,6 +103,14 @@ async fn refusals_are_texts_of_liquid_and_say_when_to_try_again() {
         assert_eq!((answer.status.as_u16(), &*answer.body, answer.header("retry-after")), (status, text, retry));
         assert!(!answer.header("x-request-id").is_empty());
     }
+}
+
+#[tokio::test]
+async fn the_log_names_the_caller_who_may_not_and_the_rule() {
+    let setting = authenticated(|_| {});
+    let response = setting.router.clone().oneshot(without_body(&Method::GET, INFO, Some("member"))).await.unwrap();
+    let expected = r#"user "u-1" of project "p-1" may not liquid:get_info"#;
+    assert_eq!(response.extensions().get::<LogReason>(), Some(&LogReason::Text(expected.to_owned())));
 }
 
 #[tokio::test]
