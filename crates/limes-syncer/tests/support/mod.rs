@@ -185,6 +185,16 @@ impl Process {
         has_failed
     }
 
+    /// The same, with one comparison after the other in the order of the keys: for many of them.
+    pub async fn sync_in_order(&mut self) {
+        self.world.deliver().unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(!self.fetcher.run_once().await);
+        while let Some(key) = next(&self.requests) {
+            self.controller.reconcile(key).await.unwrap();
+        }
+    }
+
     /// So many runs, an interval after each other.
     pub async fn sync_times(&mut self, times: usize) {
         for _ in 0..times {
