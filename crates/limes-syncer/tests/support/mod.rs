@@ -72,7 +72,7 @@ impl Stage {
     /// A commitment as a change has created it, not yet listed by Limes.
     pub fn create_by_change(&self, uuid: &str, amount: &str) {
         let mut object = testing::commitment(uuid, amount);
-        object.spec.project_id = "p-0".to_owned();
+        "p-0".clone_into(&mut object.spec.project_id);
         object.metadata.annotations = Some([(labels::NOT_YET_LISTED.to_owned(), String::new())].into());
         self.server.create(&object).unwrap();
     }
@@ -240,8 +240,8 @@ impl Process {
         self.settle().await;
     }
 
-    /// The value of a series.
-    pub fn metric(&self, series: &str) -> f64 {
+    /// The value of a series of whole numbers.
+    pub fn metric(&self, series: &str) -> i64 {
         let text = self.metrics.render();
         let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("{series} is not in\n{text}")).parse().unwrap()
@@ -255,6 +255,6 @@ fn events(clusters: &Clusters) -> Events {
     events
 }
 
-pub fn time(text: &str) -> Option<Timestamp> {
-    Some(text.parse().unwrap())
+pub fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
 }
