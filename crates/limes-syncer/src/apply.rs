@@ -1,10 +1,11 @@
-//! Apply: writes a commitment. A pause is checked again right before each write.
+//! Apply: writes a commitment. Pauses and open changes are checked again right before each write.
 
 use std::sync::Arc;
 
-use berth_cluster::{Guard, InvalidEntry, ObjectKey, Pauses, Routes, Writer, Written};
+use berth_cluster::indexes::CHANGE_BY_COMMITMENT;
+use berth_cluster::{Guard, InvalidEntry, ObjectKey, Pauses, Routes, Store, Writer, Written};
 use berth_core::commitment::Spec;
-use berth_crds::{CommittedResource, Time, facts, labels, names};
+use berth_crds::{CommitmentChange, CommittedResource, Time, facts, labels, names};
 
 use crate::error::Error;
 use crate::plan::UsableSpec;
@@ -13,6 +14,7 @@ use crate::view::ViewProof;
 
 pub(crate) struct Apply<'a> {
     pub(crate) commitments: &'a Writer<CommittedResource>,
+    pub(crate) changes: &'a Store<CommitmentChange>,
     pub(crate) routes: &'a Routes,
     pub(crate) pauses: &'a Pauses,
     /// In logs and on the objects that are written.
@@ -31,9 +33,10 @@ impl Apply<'_> {
         object.metadata.finalizers = Some(vec![labels::RELEASE_SLOTS.to_owned()]);
         object.metadata.annotations = Some([(labels::CREATOR_REQUEST_ID.to_owned(), self.run.clone())].into());
         let writer = self.commitments.with_permit(&cluster).await;
-        if self.pauses.spec(&object.spec).is_some() || self.pauses.uuid(usable.spec.uuid.as_str()).is_some() {
+        if self.pauses.spec(&object.spec).is_some() {
             return Err(Error::Paused);
         }
+        self.check_free(&object)?;
         let created = writer.create(&cluster, &object).await?;
         Ok((ObjectKey::new(cluster, names::commitment(usable.spec.uuid.as_str())), created))
     }
@@ -66,7 +69,7 @@ impl Apply<'_> {
     pub(crate) async fn delete(&self, (key, object): &StoredObject, _: &ViewProof) -> Result<(), Error> {
         let concerns = |invalid: &InvalidEntry| invalid.key == *key;
         let writer = self.commitments.with_permit(&key.cluster).await;
-        self.check_pause(object)?;
+        self.check_free(object)?;
         let proof = self.commitments.store().require_complete_for(&key.cluster, concerns)?.proof();
         Ok(writer.delete(key, object, Guard::Version, &proof).await?)
     }
@@ -87,14 +90,18 @@ impl Apply<'_> {
         new: &CommittedResource,
     ) -> Result<Option<Arc<CommittedResource>>, Error> {
         let writer = self.commitments.with_permit(&key.cluster).await;
-        self.check_pause(old)?;
+        self.check_free(old)?;
         match writer.patch(key, old, new, Guard::Version).await? {
             Written::Changed(written) => Ok(Some(written)),
             Written::Unchanged | Written::Gone => Ok(None),
         }
     }
 
-    fn check_pause(&self, object: &CommittedResource) -> Result<(), Error> {
+    /// To be called with the permit for the write.
+    fn check_free(&self, object: &CommittedResource) -> Result<(), Error> {
+        if !self.changes.select(&CHANGE_BY_COMMITMENT, &object.spec.commitment_uuid).is_empty() {
+            return Err(Error::OpenChange);
+        }
         if self.pauses.commitment(object).is_some() { Err(Error::Paused) } else { Ok(()) }
     }
 }

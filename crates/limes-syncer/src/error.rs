@@ -16,6 +16,8 @@ pub enum Error {
     Route(#[from] RouteError),
     #[error("the commitment was paused meanwhile")]
     Paused,
+    #[error("a change of the commitment has begun meanwhile")]
+    OpenChange,
 }
 
 impl Classified for Error {
@@ -24,7 +26,7 @@ impl Classified for Error {
             Self::Write(error) => error.class(),
             Self::Partial(_) => ErrorClass::Transient,
             Self::Route(_) => ErrorClass::Permanent,
-            Self::Paused => ErrorClass::Conflict,
+            Self::Paused | Self::OpenChange => ErrorClass::Conflict,
         }
     }
 }

@@ -200,10 +200,10 @@ impl Fetcher {
             }
             other => other,
         };
-        let listed = listed.map_err(|error| match error.is_not_found() {
-            true => FetchFailure::Unknown,
-            false => FetchFailure::Failed(error.to_string()),
-        });
+        let failure = |error: OpenStackError| {
+            if error.is_not_found() { FetchFailure::Unknown } else { FetchFailure::Failed(error.to_string()) }
+        };
+        let listed = listed.map_err(failure);
         if let Err(why) = &listed {
             debug!(project = project.id, error = %why, "commitments of a project not read");
         }

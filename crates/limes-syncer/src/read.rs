@@ -7,8 +7,8 @@ use berth_cluster::indexes::{CHANGE_BY_MEMBER, COMMITMENT_BY_UUID};
 use berth_cluster::{Entry, InvalidEntry, ObjectKey, Pauses, Routes, Store};
 use berth_core::CommitmentUuid;
 use berth_core::commitment::Phase;
-use berth_crds::conditions::{self, commitment::Reason};
-use berth_crds::{CommitmentChange, CommittedResource, facts, labels, names};
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::{CommitmentChange, CommittedResource, conditions, facts, labels, names};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 

@@ -88,8 +88,8 @@ impl Reconciler for SyncController {
     async fn reconcile(&self, key: SyncKey) -> Result<Action, Error> {
         let Some(pending) = self.views.pending(&key.0) else { return Ok(Action::AwaitChange) };
         match self.compare(&key.0, &pending).await {
-            // A pause also ends this comparison: the next view is compared after it.
-            Ok(Action::AwaitChange) | Err(Error::Paused) => {
+            // A pause or a change also ends this comparison: the next view is compared after it.
+            Ok(Action::AwaitChange) | Err(Error::Paused | Error::OpenChange) => {
                 self.views.settle(&key.0, &pending.view);
                 Ok(Action::AwaitChange)
             }
@@ -163,8 +163,8 @@ impl SyncController {
     }
 
     async fn carry_out(&self, plan: SyncPlan, stored: Option<&StoredObject>, run: String) -> Result<Action, Error> {
-        let Context { commitments, routes, pauses, .. } = &self.context;
-        let apply = Apply { commitments, routes, pauses, run };
+        let Context { commitments, changes, routes, pauses, .. } = &self.context;
+        let apply = Apply { commitments, changes, routes, pauses, run };
         match (plan, stored) {
             (SyncPlan::Keep(reason), _) => return Ok(self.keep(reason, stored)),
             (SyncPlan::Create(usable), _) => {

@@ -124,12 +124,12 @@ mod tests {
     fn each_commitment_is_compared_once_with_each_view() {
         let (views, uuid) = (Views::default(), CommitmentUuid::from("uuid-1"));
         assert!(views.pending(&uuid).is_none() && views.listing("uuid-1").is_none());
-        views.publish(view(at(0), true, &[uuid.clone()]), ["uuid-2".into()]);
+        views.publish(view(at(0), true, std::slice::from_ref(&uuid)), ["uuid-2".into()]);
         assert_eq!(views.pending_uuids(), ["uuid-1".into(), "uuid-2".into()]);
         let first = views.pending(&uuid).unwrap().view;
         views.settle(&uuid, &first);
         assert!(views.pending(&uuid).is_none() && !views.is_pending("uuid-1"));
-        views.publish(view(at(1), true, &[uuid.clone()]), []);
+        views.publish(view(at(1), true, std::slice::from_ref(&uuid)), []);
         views.settle(&uuid, &first);
         assert!(views.pending(&uuid).is_some(), "compared with the former view");
     }

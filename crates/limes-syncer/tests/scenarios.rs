@@ -62,7 +62,9 @@ impl Run {
             Mode::Calm => {}
             Mode::Seed(seed) => {
                 server.seed(seed);
-                FAULTS.iter().for_each(|fault| server.rule(Rule::new(*fault).writes().per_mille(PER_MILLE)));
+                for fault in FAULTS {
+                    server.rule(Rule::new(fault).writes().per_mille(PER_MILLE));
+                }
             }
             Mode::StopBefore(write) => server.stop_before(write),
             Mode::StopAfter(write) => server.stop_after(write),
@@ -400,7 +402,7 @@ mod all {
     pub fn ended_everywhere(run: &mut Run) -> BoxFuture<'_, ()> {
         async move {
             let mut all: Vec<_> = many(3).iter().map(|uuid| listed(uuid, 32)).collect();
-            all[0].expires_at = time("2026-03-02T00:00:00Z");
+            all[0].expires_at = Some(time("2026-03-02T00:00:00Z"));
             run.stage.limes.set("p-0", all.clone());
             run.process.sync().await;
             run.wait(24 * HOUR).await;
@@ -438,7 +440,7 @@ mod all {
     pub fn wrong_clock(run: &mut Run) -> BoxFuture<'_, ()> {
         async move {
             let mut all: Vec<_> = many(3).iter().map(|uuid| listed(uuid, 32)).collect();
-            all[0].expires_at = time("2027-03-02T00:00:00Z");
+            all[0].expires_at = Some(time("2027-03-02T00:00:00Z"));
             run.stage.limes.set("p-0", all);
             run.process.sync().await;
             run.stage.clock.trust(false);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -18,6 +18,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+
+pub use projects::Projects;
 
 /// The user that may log in, of the domain `Default`.
 pub const USER: &str = "berth";
@@ -48,7 +50,7 @@ struct Known {
     domains: BTreeMap<String, String>,
     /// Other services of the catalog: their types and URLs.
     services: BTreeMap<String, String>,
-    projects: projects::Projects,
+    projects: Projects,
     fault: Option<KeystoneFault>,
     /// Requests that were answered, or that a fault took.
     requests: Vec<String>,
@@ -85,7 +87,7 @@ impl Keystone {
             may_validate: true,
             domains: BTreeMap::new(),
             services: BTreeMap::new(),
-            projects: projects::Projects::default(),
+            projects: Projects::default(),
             fault: None,
             requests: Vec::new(),
             logins: 0,
@@ -95,7 +97,7 @@ impl Keystone {
             .route("/", get(list_versions))
             .route("/v3/auth/tokens", post(log_in).get(show_token))
             .route("/v3/domains/{id}", get(show_domain))
-            .route("/v3/projects", get(projects::list_projects))
+            .route("/v3/projects", get(list_projects))
             .with_state(state.clone());
         let serving = tokio::spawn(async move {
             // Ends with the task.
@@ -116,6 +118,15 @@ impl Keystone {
 
     pub fn add_domain(&self, id: &str, name: &str) {
         self.state.lock().domains.insert(id.to_owned(), name.to_owned());
+    }
+
+    /// From now on the catalog has the public endpoint of this service as well.
+    pub fn add_service(&self, service: &str, url: &str) {
+        self.state.lock().services.insert(service.to_owned(), url.to_owned());
+    }
+
+    pub fn set_projects(&self, projects: Projects) {
+        self.state.lock().projects = projects;
     }
 
     /// From now on only this password is accepted.
@@ -303,6 +314,15 @@ async fn show_domain(State(state): State<Shared>, Path(id): Path<String>, header
         Some(name) => Json(json!({ "domain": { "id": id, "name": name, "enabled": true } })).into_response(),
         None => fail(StatusCode::NOT_FOUND, &format!("Could not find domain: {id}.")),
     }
+}
+
+async fn list_projects(State(state): State<Shared>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let asked = query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
+    if let Some(response) = record(&state, format!("GET /v3/projects{asked}")).await {
+        return response;
+    }
+    let known = state.lock();
+    if known.has_token(&headers) { known.projects.answer(known.address, query.as_deref()) } else { known.refuse() }
 }
 
 impl Known {

@@ -25,7 +25,7 @@ use berth_telemetry::ids::FreshIds;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
-use super::syncer::Syncer;
+use super::syncer::LimesSyncer;
 use super::{Memory, OperatorMetrics, Queues, oversubscription};
 
 /// The dependencies of the controllers besides the memory.
@@ -55,7 +55,7 @@ pub struct Controllers {
     oversubscription: Option<Arc<OversubscriptionController>>,
     in_flight: Arc<InFlightController>,
     changes: Arc<ChangeController>,
-    syncer: Option<Syncer>,
+    syncer: Option<LimesSyncer>,
     /// What open changes have released is held before anything else is decided.
     hold_released_capacity: Shared<BoxFuture<'static, ()>>,
     pipelines: Arc<PipelineController>,
@@ -65,7 +65,7 @@ impl Controllers {
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = memory.flavor_groups.clone();
         let disruption_limit = disruption_limit(memory, environment);
-        let syncer = Syncer::new(memory, environment, disruption_limit.clone());
+        let syncer = syncer(memory, environment, disruption_limit.clone());
         let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), disruption_limit.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
@@ -100,7 +100,7 @@ impl Controllers {
 
     /// The source of the syncer, if it is to run.
     pub(crate) fn limes_fetcher(&self, memory: &Memory, environment: &Environment<'_>) -> Option<Fetcher> {
-        self.syncer.as_ref().map(|syncer| syncer.fetcher(memory, environment))
+        self.syncer.as_ref().map(|syncer| syncer.fetcher(memory, &environment.configuration.syncer))
     }
 
     /// Adds those that are enabled: another controller is one line here.
@@ -204,7 +204,7 @@ fn orphaned(
     memory: &Memory,
     environment: &Environment<'_>,
     disruption_limit: DisruptionLimit,
-    syncer: Option<&Syncer>,
+    syncer: Option<&LimesSyncer>,
 ) -> OrphanController {
     let keys = &environment.configuration.reservation_controller;
     OrphanController::new(orphans::Context {
@@ -217,8 +217,30 @@ fn orphaned(
         clock: environment.clock.clone(),
         events: environment.events.clone(),
         delays: orphans::OrphanDelays { grace: keys.requeue_interval_grace_period, retry: keys.requeue_interval_retry },
-        limes: syncer.map(Syncer::listed),
+        limes: syncer.map(LimesSyncer::listed),
     })
+}
+
+/// If it is to run.
+fn syncer(memory: &Memory, environment: &Environment<'_>, disruption_limit: DisruptionLimit) -> Option<LimesSyncer> {
+    let (stores, configuration) = (&memory.stores, environment.configuration);
+    let context = berth_limes_syncer::Context {
+        commitments: environment.writer(&stores.commitments),
+        changes: stores.changes.clone(),
+        reservations: stores.reservations.clone(),
+        routes: environment.routes.clone(),
+        pauses: pauses(memory, environment),
+        disruption_limit,
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.syncer.clone(),
+        requests: Requests::closed(),
+        settings: berth_limes_syncer::Settings {
+            quiet_period: configuration.committed_resource_api.change_quiet_period,
+            ends_stale: configuration.syncer.end_stale_commitments,
+        },
+    };
+    environment.limes.clone().map(|limes| LimesSyncer::new(context, limes))
 }
 
 fn changes(memory: &Memory, environment: &Environment<'_>) -> ChangeController {

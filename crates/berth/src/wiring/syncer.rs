@@ -2,49 +2,32 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{DisruptionLimit, Requests};
+use berth_cluster::Routes;
 use berth_committed_resource::orphans::ListedCommitments;
 use berth_core::GroupName;
 use berth_core::liquid::units::RamUnit;
-use berth_limes_syncer::{Context, Fetcher, FetcherParts, Jitter, LimesClient, Settings, SyncController, Views};
+use berth_limes_syncer::{Context, Fetcher, FetcherParts, Jitter, LimesClient, SyncController, SyncMetrics, Views};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config::Syncer;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::controllers::pauses;
-use super::{Environment, Memory};
+use super::Memory;
 
-/// The controller and its source, if the syncer is to run.
+/// The controller and its source.
 #[derive(Clone)]
-pub(super) struct Syncer {
+pub(super) struct LimesSyncer {
     pub(super) controller: Arc<SyncController>,
     limes: Arc<dyn LimesClient>,
+    routes: Routes,
+    clock: Arc<dyn Clock>,
+    metrics: SyncMetrics,
 }
 
-impl Syncer {
-    pub(super) fn new(
-        memory: &Memory,
-        environment: &Environment<'_>,
-        disruption_limit: DisruptionLimit,
-    ) -> Option<Self> {
-        let (stores, configuration) = (&memory.stores, environment.configuration);
-        let limes = environment.limes.clone()?;
-        let controller = SyncController::new(Context {
-            commitments: environment.writer(&stores.commitments),
-            changes: stores.changes.clone(),
-            reservations: stores.reservations.clone(),
-            routes: environment.routes.clone(),
-            pauses: pauses(memory, environment),
-            disruption_limit,
-            clock: environment.clock.clone(),
-            events: environment.events.clone(),
-            metrics: environment.metrics.syncer.clone(),
-            requests: Requests::closed(),
-            settings: Settings {
-                quiet_period: configuration.committed_resource_api.change_quiet_period,
-                ends_stale: configuration.syncer.end_stale_commitments,
-            },
-        });
-        Some(Self { controller: Arc::new(controller), limes })
+impl LimesSyncer {
+    pub(super) fn new(context: Context, limes: Arc<dyn LimesClient>) -> Self {
+        let (routes, clock, metrics) = (context.routes.clone(), context.clock.clone(), context.metrics.clone());
+        Self { controller: Arc::new(SyncController::new(context)), limes, routes, clock, metrics }
     }
 
     /// What the controller of orphaned slots asks.
@@ -53,19 +36,18 @@ impl Syncer {
     }
 
     /// The runs.
-    pub(super) fn fetcher(&self, memory: &Memory, environment: &Environment<'_>) -> Fetcher {
-        let keys = &environment.configuration.syncer;
+    pub(super) fn fetcher(&self, memory: &Memory, keys: &Syncer) -> Fetcher {
         let parts = FetcherParts {
             limes: self.limes.clone(),
             views: self.controller.views().clone(),
             recent: self.controller.recent().clone(),
             requests: self.controller.requests().clone(),
             commitments: memory.stores.commitments.clone(),
-            routes: environment.routes.clone(),
+            routes: self.routes.clone(),
             groups: memory.flavor_groups.clone(),
             ram_units: Arc::new(ram_units(memory)),
-            clock: environment.clock.clone(),
-            metrics: environment.metrics.syncer.clone(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
             services: keys.services(),
             interval: keys.period(),
             requests_per_second: keys.requests_per_second,

@@ -1,7 +1,7 @@
 //! The syncer against doubles of Keystone and Limes: what calls have missed is repaired. Runs the real binary.
 
 use berth_crds::{CommittedResource, testing};
-use berth_testkit::keystone::Keystone;
+use berth_testkit::keystone::{Keystone, Projects};
 use berth_testkit::limes::{Limes, TRANSFER_TOKEN, commitment};
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn begin(keystone: &Keystone) -> World {
 async fn calls_that_were_missed_are_repaired_from_the_list_of_limes() {
     let (keystone, limes) = (Keystone::start(PASSWORD).await.unwrap(), Limes::start().await.unwrap());
     keystone.add_service("resources", &limes.url());
-    keystone.set_projects(&[(testing::PROJECT, testing::DOMAIN), ("p-unknown", testing::DOMAIN)]);
+    keystone.set_projects(Projects::new(&[(testing::PROJECT, testing::DOMAIN), ("p-unknown", testing::DOMAIN)]));
     let listed = |uuid: &str, gib: u64| commitment(uuid, testing::GROUP, testing::ZONE, gib);
     limes.set(testing::PROJECT, vec![listed("missed-1", 960), listed("outdated-1", 480)]);
     let mut world = begin(&keystone).await;

@@ -72,7 +72,7 @@ impl Stage {
     /// A commitment as a change has created it, not yet listed by Limes.
     pub fn create_by_change(&self, uuid: &str, amount: &str) {
         let mut object = testing::commitment(uuid, amount);
-        object.spec.project_id = "p-0".to_owned();
+        "p-0".clone_into(&mut object.spec.project_id);
         object.metadata.annotations = Some([(labels::NOT_YET_LISTED.to_owned(), String::new())].into());
         self.server.create(&object).unwrap();
     }
@@ -185,6 +185,16 @@ impl Process {
         has_failed
     }
 
+    /// The same, with one comparison after the other in the order of the keys: for many of them.
+    pub async fn sync_in_order(&mut self) {
+        self.world.deliver().unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(!self.fetcher.run_once().await);
+        while let Some(key) = next(&self.requests) {
+            self.controller.reconcile(key).await.unwrap();
+        }
+    }
+
     /// So many runs, an interval after each other.
     pub async fn sync_times(&mut self, times: usize) {
         for _ in 0..times {
@@ -230,8 +240,8 @@ impl Process {
         self.settle().await;
     }
 
-    /// The value of a series.
-    pub fn metric(&self, series: &str) -> f64 {
+    /// The value of a series of whole numbers.
+    pub fn metric(&self, series: &str) -> i64 {
         let text = self.metrics.render();
         let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("{series} is not in\n{text}")).parse().unwrap()
@@ -245,6 +255,6 @@ fn events(clusters: &Clusters) -> Events {
     events
 }
 
-pub fn time(text: &str) -> Option<Timestamp> {
-    Some(text.parse().unwrap())
+pub fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
 }

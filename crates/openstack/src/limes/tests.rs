@@ -1,6 +1,6 @@
 //! The lists of projects and of commitments, against doubles of Keystone and Limes.
 
-use berth_testkit::keystone::Keystone;
+use berth_testkit::keystone::{Keystone, Projects};
 use berth_testkit::limes::{self, LimesFault, TRANSFER_TOKEN};
 
 use super::*;
@@ -21,10 +21,11 @@ fn project(id: &str, domain: &str) -> Project {
 async fn all_pages_of_projects_are_read() {
     let (keystone, _limes, limes) = stage().await;
     assert_eq!(limes.list_projects().await, Ok(Vec::new()), "an answer 204");
-    keystone.set_projects(&[("p-1", "d-1"), ("p-2", "d-1"), ("p-3", "d-2")]);
+    let projects = Projects::new(&[("p-1", "d-1"), ("p-2", "d-1"), ("p-3", "d-2")]);
+    keystone.set_projects(projects.clone());
     let expected = [project("p-1", "d-1"), project("p-2", "d-1"), project("p-3", "d-2")];
     assert_eq!(limes.list_projects().await.unwrap(), expected, "one page");
-    keystone.set_page(2);
+    keystone.set_projects(Projects { page: 2, ..projects });
     assert_eq!(limes.list_projects().await.unwrap(), expected);
     assert_eq!(keystone.requests().last().unwrap(), "GET /v3/projects?marker=p-2");
 }
@@ -32,14 +33,14 @@ async fn all_pages_of_projects_are_read() {
 #[tokio::test]
 async fn a_link_never_leads_to_another_server_or_in_a_circle() {
     let (keystone, _limes, limes) = stage().await;
-    keystone.set_projects(&[("p-1", "d-1"), ("p-2", "d-1")]);
-    keystone.set_page(1);
+    let projects = Projects { page: 1, ..Projects::new(&[("p-1", "d-1"), ("p-2", "d-1")]) };
     let other = Keystone::start("s3cret").await.unwrap();
-    keystone.set_next_link(&format!("{}/projects?marker=p-1", other.url()));
+    let next = Some(format!("{}/projects?marker=p-1", other.url()));
+    keystone.set_projects(Projects { next, ..projects.clone() });
     let error = limes.list_projects().await.unwrap_err().to_string();
     assert!(error.ends_with("links.next leads back to a page that was read already"), "{error}");
     assert_eq!(other.requests(), [""; 0]);
-    keystone.set_next_link("not a link");
+    keystone.set_projects(Projects { next: Some("not a link".to_owned()), ..projects });
     let error = limes.list_projects().await.unwrap_err().to_string();
     assert!(error.ends_with("links.next has no query"), "{error}");
 }
@@ -47,8 +48,8 @@ async fn a_link_never_leads_to_another_server_or_in_a_circle() {
 #[tokio::test]
 async fn a_list_of_projects_that_is_no_json_is_an_error() {
     let (keystone, _limes, limes) = stage().await;
-    keystone.set_projects(&[("p-1", "d-1")]);
-    keystone.set_content_type("text/html");
+    let content_type = Some("text/html".to_owned());
+    keystone.set_projects(Projects { content_type, ..Projects::new(&[("p-1", "d-1")]) });
     let error = limes.list_projects().await.unwrap_err().to_string();
     assert!(error.ends_with(r#"its content type is "text/html", not application/json"#), "{error}");
 }
