@@ -25,11 +25,13 @@ pub struct RemoteAddress {
     pub root_certificate: String,
 }
 
-/// Where callers get their tokens, and the password of the operator there.
+/// Keystone, and the password of the operator there.
 pub struct KeystoneAddress<'a> {
     pub url: String,
     pub user: &'a str,
     pub password: &'a str,
+    /// Callers show its tokens. Otherwise it leads the syncer to the list of Limes.
+    pub authenticates_callers: bool,
 }
 
 /// Writes it next to the kubeconfig of home; returns its path.
@@ -50,6 +52,10 @@ fn configuration(remote: Option<&RemoteAddress>, keystone: Option<&KeystoneAddre
         all["keystoneURL"] = json!(keystone.url);
         all["osUsername"] = json!(keystone.user);
         all["osPassword"] = json!(keystone.password);
+        if !keystone.authenticates_callers {
+            all["auth"] = json!({ "mode": "off" });
+            all["enabledTasks"] = json!(["commitments-sync-task"]);
+        }
     }
     if let Some(remote) = remote {
         all["apiservers"] = clusters(remote);

@@ -65,6 +65,7 @@ pub async fn run(arguments: &Arguments, screen: &mut Screen, processes: &mut Pro
     if arguments.checks {
         return limes::check(&mut stage, true).await;
     }
+    limes::show_missed_call(&mut stage, &sites.home.client).await?;
     for sample in &script.samples {
         stage.commit(sample, &mut sites).await?;
     }
@@ -104,6 +105,10 @@ async fn prepare(
         let begin = Instant::now();
         processes.start_keystone().await?;
         screen.done("a double of keystone; callers of the operator show its tokens", begin);
+    } else if !arguments.checks {
+        let begin = Instant::now();
+        limes::list_missed(processes).await?;
+        screen.done("a list of Limes with one commitment, whose call was missed", begin);
     }
     let begin = Instant::now();
     processes.start_operator(&script.operator).await?;

@@ -6,8 +6,12 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use berth_crds::{CommittedResource, names};
 use berth_limes::plan::Projects;
 use berth_limes::{Session, Settings};
+use berth_testkit::limes::commitment;
+use kube::api::DeleteParams;
+use kube::{Api, Client};
 use serde_json::json;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
@@ -15,8 +19,15 @@ use tokio::time::{sleep, timeout};
 use crate::demo::Stage;
 use crate::error::Error;
 use crate::operator::Operator;
-use crate::probe;
+use crate::processes::Processes;
+use crate::{probe, steady, table};
 
+const PROJECT: &str = "project-of-limes";
+/// The commitment whose call was missed, and its memory.
+const MISSED: &str = "5d2c8a44-8f0b-4f9e-9a37-0c1e6b7d2f10";
+const MISSED_GIB: u64 = 64;
+/// Far more than a run of the syncer takes, because compilers may run at the same time.
+const SYNCED_WITHIN: Duration = Duration::from_secs(60);
 /// A zone with capacity for commitments of all groups.
 const ZONE: &str = "eu-demo-1c";
 /// More than all checks take, even while compilers run at the same time.
@@ -26,11 +37,34 @@ const GONE_WITHIN: Duration = Duration::from_secs(60);
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(30);
 const INFO: &str = "/commitments/v1/info";
 
+/// Starts a Limes that lists a commitment whose call the operator has missed, because it was away.
+pub async fn list_missed(processes: &mut Processes) -> Result<(), Error> {
+    processes.start_limes(PROJECT, "domain-of-limes").await?;
+    processes.list_commitments(PROJECT, vec![commitment(MISSED, "gp_v5", ZONE, MISSED_GIB)]);
+    Ok(())
+}
+
+/// Waits until the syncer has repaired the missed call, and then removes the commitment on both sides.
+pub async fn show_missed_call(stage: &mut Stage<'_>, client: &Client) -> Result<(), Error> {
+    let (begin, name) = (Instant::now(), names::commitment(MISSED));
+    while let Some(why) = steady::unsettled(stage.snapshot().commitment(&name)) {
+        stage.wait(begin, SYNCED_WITHIN, &name, &why).await?;
+    }
+    let snapshot = stage.snapshot();
+    let slots = snapshot.commitment(&name).map(|commitment| table::slots(commitment, &snapshot)).unwrap_or_default();
+    stage.screen.done(&format!("the syncer has created {name} from the list of Limes: {slots} slots"), begin);
+    stage.processes.list_commitments(PROJECT, Vec::new());
+    let commitments: Api<CommittedResource> = Api::all(client.clone());
+    let deleted = commitments.delete(&name, &DeleteParams::default()).await;
+    deleted.map_err(Error::api(format!("delete the commitment {name}")))?;
+    all_gone(stage).await
+}
+
 /// Lets Limes sell, split, convert, transfer and delete, while the table shows it.
 pub async fn play(stage: &mut Stage<'_>) -> Result<(), Error> {
     let begin = Instant::now();
     let Some(url) = stage.processes.operator().map(Operator::api_url) else { return Ok(()) };
-    let projects = Projects { first: "project-of-limes".to_owned(), second: "another-project".to_owned() };
+    let projects = Projects { first: PROJECT.to_owned(), second: "another-project".to_owned() };
     let settings = Settings { base_url: format!("{url}/commitments/"), zone: ZONE.to_owned(), projects };
     let lines = RefCell::new(Vec::new());
     let session = Session::new(settings, |line| lines.borrow_mut().push(line))?;

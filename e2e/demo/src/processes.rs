@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use berth_control_plane::ControlPlane;
-use berth_testkit::keystone::{Keystone, USER};
+use berth_testkit::keystone::{Keystone, Projects, USER};
+use berth_testkit::limes::Limes;
+use serde_json::Value;
 
 use crate::configuration::{self, KeystoneAddress, RemoteAddress};
 use crate::error::Error;
@@ -27,6 +29,9 @@ pub struct Processes {
     home: Option<Home>,
     /// It runs in this process.
     keystone: Option<Keystone>,
+    /// The list of Limes, which also runs here.
+    limes: Option<Limes>,
+    token: Option<&'static str>,
     configuration: Option<PathBuf>,
 }
 
@@ -54,16 +59,33 @@ impl Processes {
 
     /// Starts a double of Keystone, with which the callers of an operator that is started later authenticate.
     pub async fn start_keystone(&mut self) -> Result<(), Error> {
-        let keystone = Keystone::start(PASSWORD).await;
-        let keystone = keystone.map_err(|source| Error::System { action: "open a port for keystone", source })?;
+        let keystone = keystone().await?;
         keystone.issue_token(TOKEN, "limes", "service", &["cloud_resource_admin"]);
-        self.keystone = Some(keystone);
+        (self.keystone, self.token) = (Some(keystone), Some(TOKEN));
         Ok(())
+    }
+
+    /// Starts doubles of Keystone and of the list of Limes, which an operator that is started later reads.
+    pub async fn start_limes(&mut self, project: &str, domain: &str) -> Result<(), Error> {
+        let limes = Limes::start().await;
+        let limes = limes.map_err(|source| Error::System { action: "open a port for the list of Limes", source })?;
+        let keystone = keystone().await?;
+        keystone.add_service("resources", &limes.url());
+        keystone.set_projects(Projects::new(&[(project, domain)]));
+        (self.keystone, self.limes) = (Some(keystone), Some(limes));
+        Ok(())
+    }
+
+    /// From now on Limes lists exactly these commitments of the project.
+    pub fn list_commitments(&self, project: &str, commitments: Vec<Value>) {
+        if let Some(limes) = &self.limes {
+            limes.set(project, commitments);
+        }
     }
 
     /// A token that the operator accepts, if its callers authenticate.
     pub fn token(&self) -> Option<&'static str> {
-        self.keystone.as_ref().map(|_| TOKEN)
+        self.token
     }
 
     /// The configuration of the operator.
@@ -84,6 +106,7 @@ impl Processes {
             url: keystone.url(),
             user: USER,
             password: PASSWORD,
+            authenticates_callers: self.token.is_some(),
         });
         let configuration = configuration::write(account, remote.as_ref(), keystone.as_ref())?;
         let configuration = self.configuration.insert(configuration);
@@ -158,4 +181,9 @@ impl Processes {
         remote?;
         operator
     }
+}
+
+async fn keystone() -> Result<Keystone, Error> {
+    let keystone = Keystone::start(PASSWORD).await;
+    keystone.map_err(|source| Error::System { action: "open a port for keystone", source })
 }

@@ -161,15 +161,7 @@ impl ChangeController {
                 let left = Some(facts.left).filter(|left| !left.is_zero());
                 Ok(Progress::Waits(Action::RequeueAfter(left.unwrap_or(UNREAD).min(UNREAD))))
             }
-            NextStep::Begin(places) => {
-                let (begun, written) =
-                    join(self.write(key, change, status::begun(change, now)), apply.write(&places)).await;
-                match written {
-                    // It is refused again by the next step, which undoes the change.
-                    Err(Error::Write(error)) if is_refused(&error) => begun,
-                    written => written.and(begun),
-                }
-            }
+            NextStep::Begin(places) => self.begin(key, &apply, &places, now).await,
             NextStep::Write(places) => match apply.write(&places).await {
                 Err(Error::Write(error)) if is_refused(&error) => {
                     let reason = RollBackReason::Refused(error.to_string());
@@ -188,6 +180,23 @@ impl ChangeController {
             NextStep::RollBack(reason) => self.roll_back(key, change, &facts, &reason, now).await,
             NextStep::Restore(places) => apply.restore(&places).await.map(|()| Progress::Done),
             NextStep::Finish(phase) => self.finish(key, change, phase, now).await,
+        }
+    }
+
+    /// Writes the first status and the first items at the same time.
+    async fn begin(
+        &self,
+        key: &ObjectKey,
+        apply: &Apply<'_>,
+        places: &[usize],
+        now: Timestamp,
+    ) -> Result<Progress, Error> {
+        let status = self.write(key, apply.change, status::begun(apply.change, now));
+        let (begun, written) = join(status, apply.write(places)).await;
+        match written {
+            // It is refused again by the next step, which undoes the change.
+            Err(Error::Write(error)) if is_refused(&error) => begun,
+            written => written.and(begun),
         }
     }
 

@@ -65,10 +65,10 @@ impl Scene {
         let stores = &snapshot.memory.stores;
         for _ in 0..4 {
             for entry in stores.commitments.all() {
-                controllers.commitments().reconcile(entry.key).await.unwrap();
+                Box::pin(controllers.commitments().reconcile(entry.key)).await.unwrap();
             }
             for entry in stores.reservations.all() {
-                controllers.slots().reconcile(entry.key).await.unwrap();
+                Box::pin(controllers.slots().reconcile(entry.key)).await.unwrap();
             }
         }
         self.home.take_log();
