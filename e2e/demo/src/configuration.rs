@@ -52,6 +52,9 @@ fn configuration(remote: Option<&RemoteAddress>, keystone: Option<&KeystoneAddre
         all["keystoneURL"] = json!(keystone.url);
         all["osUsername"] = json!(keystone.user);
         all["osPassword"] = json!(keystone.password);
+        all["osProjectName"] = json!("service");
+        all["osUserDomainName"] = json!("Default");
+        all["osProjectDomainName"] = json!("Default");
         if !keystone.authenticates_callers {
             all["auth"] = json!({ "mode": "off" });
             all["enabledTasks"] = json!(["commitments-sync-task"]);

@@ -22,12 +22,14 @@ fn summary(seen: &Seen, uuid: &str) -> String {
 async fn commitments_of_all_sizes_and_both_groups_are_created() {
     let world = World::with_hosts(&[host("node1", 4), mixed_host("node2", "256Gi", "64")]).await;
     world.create(&non_rejectable("create-three", 3)).await;
+    // The next one would fit on its host, too.
+    world.accepted("create-three").await;
     world.create(&mixed("create-mixed", "200Gi")).await;
     world.create(&mixed("create-nothing", "0")).await;
     let mut pending = rejectable("create-pending", 1);
     pending.spec.state = CommitmentState::Pending;
     world.create(&pending).await;
-    for uuid in ["create-three", "create-nothing", "create-pending"] {
+    for uuid in ["create-nothing", "create-pending"] {
         world.accepted(uuid).await;
     }
     let seen = world.accepted("create-mixed").await;

@@ -115,7 +115,12 @@ async fn every_request_has_the_token_of_the_file() {
 #[tokio::test]
 async fn credentials_of_the_configuration_log_in_once() {
     let keystone = Keystone::start("s3cret").await.unwrap();
-    let keys = |password: &str| json!({ "keystoneURL": keystone.url(), "osUsername": USER, "osPassword": password });
+    let keys = |password: &str| {
+        json!({
+            "keystoneURL": keystone.url(), "osUsername": USER, "osPassword": password, "osProjectName": "service",
+            "osUserDomainName": "Default", "osProjectDomainName": "Default",
+        })
+    };
     let right = login(&[], &keys("s3cret")).await.unwrap();
     let (passed, api) = outcome_with(accept, &json!({ "azs": ["z"] }), right).await;
     assert_eq!((passed, keystone.logins()), (Ok(()), 1));
