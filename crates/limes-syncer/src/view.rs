@@ -101,7 +101,7 @@ pub enum IncompleteView {
     NoProject,
     #[error("the commitments of {count} projects could not be read, the first is {project}: {why}")]
     Projects { count: usize, project: String, why: FetchFailure },
-    #[error("Limes lists no commitment at all")]
+    #[error("Limes lists no commitment at all; check that the user of the secret may see all projects")]
     NoCommitment,
     #[error(
         "{missing} of {all} commitments are not listed, which is more than one in ten; check that the user of the secret may \

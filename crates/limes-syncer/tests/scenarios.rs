@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use berth_crds::{CommitmentState, labels, testing};
 use berth_openstack::limes::ListedCommitment;
-use berth_testkit::{Fault, Rule};
+use berth_testkit::Rule;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -19,14 +19,6 @@ use support::{HOUR, Process, QUIET, Stage, time};
 const SEEDS: u64 = 200;
 /// Of a thousand writes, this many have each of the faults.
 const PER_MILLE: u32 = 30;
-const FAULTS: [Fault; 6] = [
-    Fault::Conflict,
-    Fault::Internal,
-    Fault::Unavailable,
-    Fault::CutBefore,
-    Fault::LoseAnswer,
-    Fault::TimeoutAfterwards,
-];
 const MINUTE: Duration = Duration::from_secs(60);
 
 type Scenario = for<'r> fn(&'r mut Run) -> BoxFuture<'r, ()>;
@@ -62,8 +54,8 @@ impl Run {
             Mode::Calm => {}
             Mode::Seed(seed) => {
                 server.seed(seed);
-                for fault in FAULTS {
-                    server.rule(Rule::new(fault).writes().per_mille(PER_MILLE));
+                for rule in Rule::faults_of_writes(PER_MILLE) {
+                    server.rule(rule);
                 }
             }
             Mode::StopBefore(write) => server.stop_before(write),

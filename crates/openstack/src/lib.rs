@@ -16,6 +16,8 @@ mod login;
 pub mod policy;
 mod secret;
 mod session;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod time;
 mod tokens;
 

@@ -140,6 +140,7 @@ fn refuse_circles(rules: &BTreeMap<String, Check>) -> Result<(), PolicyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{caller, may};
 
     const READ: &str = "liquid:get_info";
     const WRITE: &str = "liquid:set_quota";
@@ -147,15 +148,6 @@ mod tests {
     fn policies(system_tokens: SystemTokens) -> Policies {
         let default = |name: &str| (name.to_owned(), Check::Role("admin".to_owned()));
         Policies::new("liquid", system_tokens, [READ, WRITE].map(default))
-    }
-
-    fn caller(roles: &str, project: &str) -> Caller {
-        let roles = roles.split(',').map(str::to_owned).collect();
-        Caller { user: "u".to_owned(), project: Some(project.to_owned()), roles, ..Caller::default() }
-    }
-
-    fn may(policies: &Policies, rule: &'static str, roles: &str, of: Option<&str>) -> bool {
-        policies.authorize(rule, &caller(roles, "p"), &Target { project: of, user: Some("u") }).is_ok()
     }
 
     #[test]

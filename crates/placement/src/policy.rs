@@ -14,17 +14,9 @@ pub fn defaults(enforce_new_defaults: bool) -> Policies {
 mod tests {
     use berth_openstack::authentication::Caller;
     use berth_openstack::policy::Target;
+    use berth_openstack::testing::{caller, may};
 
     use super::*;
-
-    fn caller(roles: &str, project: &str) -> Caller {
-        let roles = roles.split(',').map(str::to_owned).collect();
-        Caller { user: "u".to_owned(), project: Some(project.to_owned()), roles, ..Caller::default() }
-    }
-
-    fn may(policies: &Policies, rule: &'static str, roles: &str, of: Option<&str>) -> bool {
-        policies.authorize(rule, &caller(roles, "p"), &Target { project: of, user: Some("u") }).is_ok()
-    }
 
     #[test]
     fn the_default_policy_has_reader_and_service_roles() {

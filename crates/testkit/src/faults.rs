@@ -113,6 +113,19 @@ impl Rule {
         Self { which: Which::default(), often: Often::Once(0), fault }
     }
 
+    /// All that can happen to a write, each to this many of a thousand.
+    pub fn faults_of_writes(per_mille: u32) -> [Self; 6] {
+        let faults = [
+            Fault::Conflict,
+            Fault::Internal,
+            Fault::Unavailable,
+            Fault::CutBefore,
+            Fault::LoseAnswer,
+            Fault::TimeoutAfterwards,
+        ];
+        faults.map(|fault| Self::new(fault).writes().per_mille(per_mille))
+    }
+
     /// Only requests with this verb.
     pub fn verb(mut self, verb: Verb) -> Self {
         self.which.verb = Some(verb);

@@ -31,7 +31,9 @@ pub(crate) fn limes_client(configuration: &Configuration, clusters: &Clusters) -
         return None;
     }
     let Some(session) = LazySession::of_process(configuration, Some(clusters)) else {
-        tracing::warn!("commitments-sync-task does not run, because keystoneSecretRef is not set");
+        tracing::warn!(
+            "commitments-sync-task does not run, because there are no credentials; set keystoneSecretRef, or keystoneURL and the keys beside it"
+        );
         return None;
     };
     Some(Arc::new(KeystoneLimes { session, limes: OnceCell::new() }))

@@ -3,6 +3,8 @@
 use berth_core::Quantity;
 use berth_core::commitment::Spec;
 use berth_core::liquid::conversion::convert;
+use berth_openstack::limes::decode_commitments;
+use berth_testkit::limes;
 use serde_json::json;
 
 use super::*;
@@ -19,19 +21,10 @@ fn groups() -> FlavorGroups {
 
 /// The example of the list of Limes.
 fn listed() -> ListedCommitment {
-    let time = |text: &str| text.parse().ok();
-    ListedCommitment {
-        uuid: "ce3ac9b3-752b-4d03-81e4-c5ea104ca9a1".to_owned(),
-        service_type: "compute".to_owned(),
-        resource_name: format!("hw_version_{GROUP}_ram"),
-        availability_zone: "az-1".to_owned(),
-        amount: 5,
-        unit: "16 GiB".to_owned(),
-        created_at: time("2026-01-01T00:00:00Z"),
-        confirmed_at: time("2026-03-01T00:00:00Z"),
-        expires_at: time("2030-01-01T00:00:00Z"),
-        status: "confirmed".to_owned(),
-    }
+    let one = limes::commitment("ce3ac9b3-752b-4d03-81e4-c5ea104ca9a1", GROUP, "az-1", 5);
+    let body = json!({ "commitments": [one] }).to_string();
+    let read = decode_commitments(body.as_bytes()).unwrap().remove(0);
+    ListedCommitment { unit: "16 GiB".to_owned(), expires_at: "2030-01-01T00:00:00Z".parse().ok(), ..read }
 }
 
 fn check(gib: u64, listed: &ListedCommitment) -> Result<UsableCommitment, SkipReason> {

@@ -92,7 +92,10 @@ fn an_incomplete_view_says_why() {
     let ours = local(&[("uuid-1", "p-1")]);
     for (answers, text) in [
         (vec![], "Keystone lists no project"),
-        (vec![("p-1", Ok(vec![])), ("p-2", Ok(vec![]))], "Limes lists no commitment at all"),
+        (
+            vec![("p-1", Ok(vec![])), ("p-2", Ok(vec![]))],
+            "Limes lists no commitment at all; check that the user of the secret may see all projects",
+        ),
         (
             vec![
                 ("p-1", Ok(vec!["uuid-1"])),

@@ -1,7 +1,7 @@
 //! The three ways in which every scenario runs.
 
 use berth_crds::commitment_change::ChangePhase;
-use berth_testkit::{Fault, Rule};
+use berth_testkit::Rule;
 
 use crate::case::Case;
 use crate::run::Run;
@@ -12,14 +12,6 @@ const SEEDS: u64 = 200;
 const FAULTY_SEEDS: u64 = 50;
 /// Of a thousand writes, this many have each of the faults.
 const PER_MILLE: u32 = 30;
-const FAULTS: [Fault; 6] = [
-    Fault::Conflict,
-    Fault::Internal,
-    Fault::Unavailable,
-    Fault::CutBefore,
-    Fault::LoseAnswer,
-    Fault::TimeoutAfterwards,
-];
 
 pub async fn run_without_a_fault(cases: &[Case]) {
     for (number, case) in cases.iter().enumerate() {
@@ -52,8 +44,8 @@ async fn run_with_faults(case: &Case, seed: u64) {
     let mut run = Run::begin(case).await;
     run.stage.process.set_order(seed);
     run.stage.server().seed(seed);
-    for fault in FAULTS {
-        run.stage.server().rule(Rule::new(fault).writes().per_mille(PER_MILLE));
+    for rule in Rule::faults_of_writes(PER_MILLE) {
+        run.stage.server().rule(rule);
     }
     run.drive(seed).await;
     run.finish().await;
