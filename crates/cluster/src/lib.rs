@@ -42,6 +42,7 @@ mod stores;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod view_feed;
+mod vm_hosts;
 mod watch;
 mod write;
 mod write_limiter;
@@ -85,6 +86,7 @@ pub use single::{Single, SingleKind, State};
 pub use store::{Change, CompleteStore, Completeness, CompletenessProof, Entry, Index, InvalidEntry, Partial, Store};
 pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, StoreSet, Stores, Visitor};
 pub use view_feed::{feed_changes, feed_hosts, feed_reservations};
+pub use vm_hosts::{VmHost, host_of_vm};
 pub use watch::{feed, feed_optional};
 pub use write::{Call, Guard, Operation, WriteError, Writer, Written};
 

@@ -19,6 +19,7 @@ pub mod summary;
 pub mod testing;
 pub mod text;
 pub mod units;
+pub mod usage;
 
 pub use ids::{
     ClusterName, CommitmentUuid, DomainId, FlavorName, GroupName, HostName, ProjectId, SlotKey, SlotName, VmId, Zone,

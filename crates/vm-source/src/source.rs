@@ -1,0 +1,178 @@
+//! The source: the newest snapshot, and who is told about a new one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_telemetry::clock::Clock;
+use jiff::SignedDuration;
+use parking_lot::{Mutex, RwLock};
+use thiserror::Error;
+
+use crate::snapshot::VmSnapshot;
+
+/// Why there is no snapshot that may be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unavailable {
+    /// The text is the one that LIQUID clients get.
+    #[error("vm source not configured")]
+    NotConfigured,
+    /// Nothing was read yet; the text says why.
+    #[error("failed to list VMs from source: {0}")]
+    NotRead(String),
+    /// Seconds since the data was current, and the last failure.
+    #[error("failed to list VMs from source: the data is {age} s old: {why}")]
+    Outdated { age: i64, why: String },
+}
+
+/// A snapshot and the one before it.
+#[derive(Clone, Debug)]
+pub struct SnapshotChange {
+    /// Empty for the first snapshot.
+    pub former: Arc<VmSnapshot>,
+    pub present: Arc<VmSnapshot>,
+}
+
+type Listener = Box<dyn Fn(&SnapshotChange) + Send + Sync>;
+
+struct Shared {
+    clock: Arc<dyn Clock>,
+    /// `vmSourceMaxAge`.
+    max_age: Duration,
+    state: RwLock<State>,
+    listeners: Mutex<Vec<Listener>>,
+}
+
+#[derive(Default)]
+struct State {
+    snapshot: Option<Arc<VmSnapshot>>,
+    /// The last failure, until a read succeeds.
+    failure: Option<String>,
+}
+
+/// All VMs of the cloud, for everything in the process that asks for them. Nobody who reads it waits for a database.
+#[derive(Clone, Default)]
+pub struct VmSource {
+    /// `None`: no database is configured.
+    shared: Option<Arc<Shared>>,
+}
+
+impl fmt::Debug for VmSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VmSource").field("configured", &self.is_configured()).finish_non_exhaustive()
+    }
+}
+
+impl VmSource {
+    /// A source that something will publish snapshots to.
+    pub fn new(clock: Arc<dyn Clock>, max_age: Duration) -> Self {
+        let shared = Shared { clock, max_age, state: RwLock::default(), listeners: Mutex::default() };
+        Self { shared: Some(Arc::new(shared)) }
+    }
+
+    /// No database is configured.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    pub fn is_configured(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// The newest snapshot, if it is new enough to change anything by it.
+    pub fn snapshot(&self) -> Result<Arc<VmSnapshot>, Unavailable> {
+        let shared = self.shared.as_ref().ok_or(Unavailable::NotConfigured)?;
+        let state = shared.state.read();
+        let why = || state.failure.clone().unwrap_or_else(|| "no read has ended yet".to_owned());
+        let snapshot = state.snapshot.clone().ok_or_else(|| Unavailable::NotRead(why()))?;
+        let age = shared.clock.now().duration_since(snapshot.as_of);
+        let limit = SignedDuration::try_from(shared.max_age).unwrap_or(SignedDuration::MAX);
+        if age > limit { Err(Unavailable::Outdated { age: age.as_secs(), why: why() }) } else { Ok(snapshot) }
+    }
+
+    /// The newest snapshot, however old.
+    pub fn last_snapshot(&self) -> Option<Arc<VmSnapshot>> {
+        self.shared.as_ref()?.state.read().snapshot.clone()
+    }
+
+    /// Calls the listener after each change of the snapshot, in the order of the changes. It must not block.
+    pub fn on_change(&self, listener: impl Fn(&SnapshotChange) + Send + Sync + 'static) {
+        if let Some(shared) = &self.shared {
+            shared.listeners.lock().push(Box::new(listener));
+        }
+    }
+
+    /// Replaces the snapshot.
+    pub fn publish(&self, snapshot: VmSnapshot) {
+        let Some(shared) = &self.shared else { return };
+        // Held while the snapshot is replaced, so that the listeners see the changes in their order.
+        let listeners = shared.listeners.lock();
+        let present = Arc::new(snapshot);
+        let former = {
+            let mut state = shared.state.write();
+            state.failure = None;
+            state.snapshot.replace(Arc::clone(&present)).unwrap_or_default()
+        };
+        let change = SnapshotChange { former, present };
+        listeners.iter().for_each(|listener| listener(&change));
+    }
+
+    /// Remembers why the last read failed. The former snapshot stays.
+    pub fn report_failure(&self, why: impl Into<String>) {
+        if let Some(shared) = &self.shared {
+            shared.state.write().failure = Some(why.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use berth_telemetry::clock::TokioClock;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn snapshot(as_of: i64) -> VmSnapshot {
+        VmSnapshot::new(Vec::new(), Vec::new(), Timestamp::from_second(as_of).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_snapshot_is_used_until_it_is_too_old() {
+        let source = VmSource::new(Arc::new(TokioClock::new(Timestamp::UNIX_EPOCH)), HOUR);
+        assert_eq!(source.snapshot(), Err(Unavailable::NotRead("no read has ended yet".into())));
+        source.publish(snapshot(0));
+        tokio::time::advance(HOUR).await;
+        assert!(source.snapshot().is_ok());
+        source.report_failure("no route to host");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(source.snapshot(), Err(Unavailable::Outdated { age: 3601, why: "no route to host".into() }));
+        assert!(source.last_snapshot().is_some(), "what was read stays");
+        source.publish(snapshot(3600));
+        assert!(source.snapshot().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn listeners_get_the_former_and_the_present_snapshot() {
+        let source = VmSource::new(Arc::new(TokioClock::new(Timestamp::UNIX_EPOCH)), HOUR);
+        let seen = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&seen);
+        source.on_change(move |change| {
+            assert!(change.present.as_of >= change.former.as_of);
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        source.publish(snapshot(1));
+        source.publish(snapshot(2));
+        assert_eq!(seen.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn without_a_database_there_is_no_snapshot() {
+        let source = VmSource::none();
+        source.publish(snapshot(1));
+        assert_eq!(source.snapshot(), Err(Unavailable::NotConfigured));
+    }
+}
