@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use berth_crds::{
-    CommitmentChange, CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation,
-    ResourceType, facts, labels,
+    CommitmentChange, CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, ProjectQuota,
+    Reservation, ResourceType, facts, labels,
 };
 use kube::ResourceExt;
 
@@ -50,6 +50,12 @@ pub const HYPERVISOR_BY_VM: Index<Hypervisor> = Index { name: "vm", keys: instan
 
 /// Hosts by their zone label.
 pub const HYPERVISOR_BY_ZONE: Index<Hypervisor> = Index { name: "zone", keys: zone_of };
+
+/// Quotas by their project.
+pub const QUOTA_BY_PROJECT: Index<ProjectQuota> =
+    Index { name: "project", keys: |quota| vec![quota.spec.project_id.clone()] };
+
+pub const QUOTA_INDEXES: &[Index<ProjectQuota>] = &[QUOTA_BY_PROJECT];
 
 pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] =
     &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT, COMMITMENT_BY_CORES];

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_crds::{
-    CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, facts,
+    CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota,
+    Reservation, facts,
 };
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all, try_join_all};
@@ -141,6 +142,11 @@ stores! {
             indexes: indexes::CHANGE_INDEXES; reduce: forget_if_finished, watch: "the watch of changes of commitments",
             presence: Presence::Required, read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: false,
             checkable: Checkable::Complete, why: "Changes of commitments are completed or undone.",
+        }
+        quotas: ProjectQuota {
+            indexes: indexes::QUOTA_INDEXES, watch: "the watch of quotas", presence: Presence::Routed,
+            read_by: ReadBy::Controllers, delays_take_over: false, has_unique_names: true, checkable: Checkable::Synced,
+            why: "Quotas of projects are reported.",
         }
         pipelines: Pipeline {
             indexes: &[], watch: "the watch of pipelines", presence: Presence::Installed, read_by: ReadBy::Scheduler,

@@ -8,6 +8,7 @@ pub mod names;
 pub mod request;
 pub mod resources;
 pub mod units;
+pub mod usage;
 pub mod validation;
 mod wire;
 

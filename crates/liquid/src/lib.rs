@@ -6,3 +6,4 @@ pub mod info;
 mod rejection;
 pub mod server;
 pub mod service;
+pub mod usage;

@@ -9,9 +9,11 @@ use berth_liquid::configured::resource_config;
 use berth_liquid::info::{self, InfoMap, InfoPublisher, InfoPublisherParts};
 use berth_liquid::server::{BodyLimits, LiquidAccess, LiquidApi, LiquidCallers, LiquidParts, Switches};
 use berth_liquid::service::{self, ChangeService, DryRun, DryRunVerdict, ProposedSpec};
+use berth_liquid::usage::UsageReports;
 use berth_openstack::policy::Policies;
 use berth_scheduler_api::Chosen;
 use berth_telemetry::config::CommittedResourceApi;
+use berth_vm_source::VmSource;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -46,12 +48,24 @@ pub(crate) fn liquid_api(
         source: memory.service_info.clone(),
         published: memory.published_info.clone(),
         changes: Some(Arc::new(change_service(memory, environment, deciding, forwarder))),
+        usage: usage_reports(memory),
         switches: switches(keys),
         access,
         callers: LiquidCallers { authentication, policies },
         limits: BodyLimits::new(keys.max_request_bytes),
         metrics: environment.metrics.liquid.clone(),
     }))
+}
+
+fn usage_reports(memory: &Memory) -> UsageReports {
+    let stores = &memory.stores;
+    UsageReports {
+        groups: memory.flavor_groups.clone(),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        quotas: stores.quotas.clone(),
+        vms: VmSource::none(),
+    }
 }
 
 fn change_service(

@@ -85,8 +85,8 @@ const LIQUID: [(&str, &str, u16, &Row); 5] = [
     ("PUT", "projects/7b1d0f7e-6c3c-4d0c-9b55-3d1c1a5e2b4f/quota", 503, &LIQUID_WRITE),
     ("POST", "change-commitments", 400, &LIQUID_WRITE),
 ];
-/// What such a 503 says, unlike one about a token.
-const NOT_YET: &str = "not part of this version yet";
+/// What such a 503 says, unlike one about a token. No database with VMs is configured here.
+const UNRELATED: [&str; 2] = ["not part of this version yet", "vm source not configured"];
 
 /// A rule, and a route that it decides; `{}` is a UUID that is not there.
 const PLACEMENT_ROUTES: [(&str, &str, &str); 32] = [
@@ -256,7 +256,7 @@ async fn liquid_answers_each_caller_as_the_document_says() {
     for (method, path, status, row) in LIQUID {
         for ((column, token), expected) in COLUMNS.iter().zip(&tokens).zip(row.outcomes) {
             let answer = client.ask(method, &format!("/commitments/v1/{path}"), token.as_deref()).await;
-            let is_allowed = answer.status == status && (status != 503 || answer.body.contains(NOT_YET));
+            let is_allowed = answer.status == status && (status != 503 || UNRELATED.iter().any(|text| answer.body.contains(text)));
             let is_expected = if expected == Y { is_allowed } else { Outcome::of(answer.status) == expected };
             if !is_expected {
                 wrong.push(format!("{method} {path} by {}: {} {}", column.head, answer.status, answer.body));

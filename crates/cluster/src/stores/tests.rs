@@ -54,13 +54,14 @@ impl Served {
     }
 }
 
-const ALL: [&str; 7] = [
+const ALL: [&str; 8] = [
     "commitmentchanges",
     "committedresources",
     "flavorgroupcapacities",
     "hypervisors",
     "knowledges",
     "pipelines",
+    "projectquotas",
     "reservations",
 ];
 
@@ -128,7 +129,7 @@ async fn a_cluster_is_read_as_a_whole_or_not_at_all() {
     assert_eq!(error.kind, "FlavorGroupCapacity");
     assert!(stores.hypervisors.require_synced(&home()).is_err(), "the set has no store of the cluster");
     stores.leave_out(&home(), &routes, "no");
-    assert_eq!(stores.unsynced(&home()).len(), 6);
+    assert_eq!(stores.unsynced(&home()).len(), 7);
 
     let stores = Stores::default();
     stores.read_once(&cluster, &routes, ReadBy::Scheduler).await.unwrap().fill();

@@ -106,13 +106,20 @@ pub struct RequestedCommitment {
 #[error("{0}")]
 pub struct DecodeError(String);
 
+impl DecodeError {
+    /// Texts of clients are quoted with bounded length.
+    pub(super) fn of(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        const MOST: usize = 300;
+        Self(escape_line(&error.to_string(), MOST))
+    }
+}
+
 impl ChangeRequest {
     /// Reads a body. Text after the JSON value is ignored.
     pub fn decode(body: &[u8]) -> Result<Self, DecodeError> {
-        const MOST: usize = 300;
         let mut json = serde_json::Deserializer::from_slice(body);
         let request: Result<Object<Self>, _> = serde_path_to_error::deserialize(&mut json);
-        request.map(|object| object.0).map_err(|error| DecodeError(escape_line(&error.to_string(), MOST)))
+        request.map(|object| object.0).map_err(|error| DecodeError::of(&error))
     }
 
     /// Whether Limes does not go on without our consent. Limes computes the same, so this follows the protocol to the letter:

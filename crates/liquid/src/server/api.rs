@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use berth_core::liquid::usage::UsageRequest;
 use berth_http::RequestId;
 use berth_http::request_id::X_REQUEST_ID;
 use tokio::time::Instant;
@@ -17,7 +18,8 @@ use super::handler::{ChangeCall, ChangeHandler};
 use super::metrics::LiquidMetrics;
 use super::project;
 use super::refusal::Refusal;
-use crate::info::{InfoSource, PublishedInfo};
+use crate::info::{InfoSource, Publication, PublishedInfo};
+use crate::usage::{UsageError, UsageReports};
 
 /// Whether callers are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,7 @@ pub struct LiquidParts {
     pub published: PublishedInfo,
     /// `None`: changes are not part of this version.
     pub changes: Option<Arc<dyn ChangeHandler>>,
+    pub usage: UsageReports,
     pub switches: Switches,
     pub access: LiquidAccess,
     pub callers: LiquidCallers,
@@ -46,6 +49,7 @@ pub struct LiquidApi {
     source: InfoSource,
     published: PublishedInfo,
     changes: Option<Arc<dyn ChangeHandler>>,
+    usage: UsageReports,
     switches: Switches,
     access: LiquidAccess,
     callers: LiquidCallers,
@@ -55,8 +59,8 @@ pub struct LiquidApi {
 
 impl LiquidApi {
     pub fn new(parts: LiquidParts) -> Self {
-        let LiquidParts { source, published, changes, switches, access, callers, limits, metrics } = parts;
-        Self { source, published, changes, switches, access, callers, bodies: BodyReader::new(limits), metrics }
+        let LiquidParts { source, published, changes, usage, switches, access, callers, limits, metrics } = parts;
+        Self { source, published, changes, usage, switches, access, callers, bodies: BodyReader::new(limits), metrics }
     }
 
     pub(super) fn body_limit(&self) -> usize {
@@ -94,7 +98,8 @@ impl LiquidApi {
             Endpoint::Info => self.info(),
             Endpoint::Change => self.change(id, request).await,
             Endpoint::Capacity => Err(Refusal::NotInThisVersion),
-            Endpoint::Usage | Endpoint::Quota => {
+            Endpoint::Usage => self.usage(request).await,
+            Endpoint::Quota => {
                 project::check(request.uri().path())?;
                 Err(Refusal::NotInThisVersion)
             }
@@ -102,12 +107,21 @@ impl LiquidApi {
     }
 
     fn info(&self) -> Result<Response, Refusal> {
-        let published = self.published.get();
-        let published = published.ok_or_else(|| Refusal::NothingPublished(self.source.reason_unpublished()))?;
-        let mut response = Response::new(format!("{}\n", published.json).into());
-        *response.status_mut() = StatusCode::OK;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(response)
+        Ok(json(format!("{}\n", self.published()?.json)))
+    }
+
+    fn published(&self) -> Result<Arc<Publication>, Refusal> {
+        self.published.get().ok_or_else(|| Refusal::NothingPublished(self.source.reason_unpublished()))
+    }
+
+    async fn usage(&self, request: Request) -> Result<Response, Refusal> {
+        project::check(request.uri().path())?;
+        let project = project::id(request.uri().path()).unwrap_or_default().into();
+        let (body, _share) = self.bodies.read(request).await?;
+        let asked = UsageRequest::decode(&body).map_err(|error| Refusal::InvalidBody(error.to_string()))?;
+        let published = self.published()?;
+        let report = self.usage.report(&published.info, &project, &asked);
+        report.map(json).map_err(|error: UsageError| Refusal::NoReport("usage", error.to_string()))
     }
 
     async fn change(&self, id: &RequestId, request: Request) -> Result<Response, Refusal> {
@@ -116,4 +130,12 @@ impl LiquidApi {
         let (body, _share) = self.bodies.read(request).await?;
         Ok(changes.change(ChangeCall { body, headers, request_id: id.to_string() }).await)
     }
+}
+
+/// A result in JSON.
+fn json(body: String) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }

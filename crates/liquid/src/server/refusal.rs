@@ -31,6 +31,8 @@ pub(super) enum Refusal {
     Disabled(&'static str),
     /// What is wrong with the path, and the path.
     InvalidPath(&'static str, String),
+    /// What is wrong with the body.
+    InvalidBody(String),
     TooLarge,
     /// The body broke off or took too long.
     Unreadable,
@@ -38,6 +40,8 @@ pub(super) enum Refusal {
     Overloaded,
     NotInThisVersion,
     NothingPublished(String),
+    /// The report, and why it cannot be made now.
+    NoReport(&'static str, String),
 }
 
 impl Refusal {
@@ -47,7 +51,7 @@ impl Refusal {
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
-            Self::InvalidPath(..) | Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::InvalidPath(..) | Self::InvalidBody(_) | Self::Unreadable => StatusCode::BAD_REQUEST,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::NoAuthentication
@@ -55,7 +59,8 @@ impl Refusal {
             | Self::Disabled(_)
             | Self::Overloaded
             | Self::NotInThisVersion
-            | Self::NothingPublished(_) => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::NothingPublished(_)
+            | Self::NoReport(..) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -69,11 +74,13 @@ impl Refusal {
             Self::Forbidden { .. } => "Forbidden".to_owned(),
             Self::Disabled(api) => format!("{api} API is disabled"),
             Self::InvalidPath(what, path) => format!("Invalid URL path: {what}: {path}"),
+            Self::InvalidBody(error) => format!("Invalid request body: {error}"),
             Self::TooLarge => "request body too large".to_owned(),
             Self::Unreadable | Self::Slow => "failed to read request body".to_owned(),
             Self::Overloaded => "too many requests at the same time, please retry later".to_owned(),
             Self::NotInThisVersion => "not part of this version yet".to_owned(),
             Self::NothingPublished(reason) => format!("Service temporarily unavailable: {reason}"),
+            Self::NoReport(report, reason) => format!("Failed to generate {report} report: {reason}"),
         }
     }
 
@@ -92,7 +99,7 @@ impl Refusal {
         let headers = response.headers_mut();
         match self {
             Self::Method(allowed) => drop(HeaderValue::from_str(allowed.as_str()).map(|it| headers.insert(ALLOW, it))),
-            Self::Overloaded | Self::UnknownCaller(_) => drop(headers.insert(RETRY_AFTER, SOON)),
+            Self::Overloaded | Self::UnknownCaller(_) | Self::NoReport(..) => drop(headers.insert(RETRY_AFTER, SOON)),
             _ => {}
         }
         response.extensions_mut().insert(LogReason::Text(escape_line(&self.reason(), LONGEST)));

@@ -10,6 +10,7 @@ use axum::response::Response;
 use berth_http::answer;
 use berth_openstack::authentication::Off;
 use berth_telemetry::metrics::Metrics;
+use berth_vm_source::VmSource;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::info::tests::{changed, config, features, groups, knowledge, knowledges, source};
 use crate::info::{InfoFacts, LiveCommitments, PublishedInfo, plan};
+use crate::usage::tests::{reports, vms};
 
 const INFO: &str = "/commitments/v1/info";
 const CHANGE: &str = "/commitments/v1/change-commitments";
@@ -72,6 +74,7 @@ impl Setting {
             source: source(&knowledges([knowledge(&features(), changed())])),
             published: published(),
             changes: Some(Arc::new(Echo)),
+            usage: reports(Vec::new(), vms(Vec::new())),
             switches: enabled,
             access: LiquidAccess::Open,
             callers: LiquidCallers { authentication: Arc::new(Off), policies: default_policies() },
@@ -217,14 +220,45 @@ async fn a_switch_closes_its_endpoint_before_path_and_body_are_read() {
 #[tokio::test]
 async fn endpoints_that_do_not_exist_yet_answer_503() {
     let setting = Setting::new(|parts| parts.changes = None);
-    for (method, path) in
-        [(Method::POST, CHANGE), (Method::POST, CAPACITY), (Method::POST, USAGE), (Method::PUT, QUOTA)]
-    {
+    for (method, path) in [(Method::POST, CHANGE), (Method::POST, CAPACITY), (Method::PUT, QUOTA)] {
         assert_eq!(setting.text(method, path).await, (503, "not part of this version yet".to_owned()), "{path}");
     }
     assert!(setting.counts(r#"cortex_committed_resource_quota_api_requests_total{status_code="503"} 1"#));
     let failed = r#"{dry_run="false",result="error",status_code="503"} 1"#;
     assert!(setting.counts(&format!("cortex_committed_resource_change_api_requests_total{failed}")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_usage_report_is_answered_in_json_with_the_request_id() {
+    let setting = setting();
+    let request =
+        Request::post(USAGE).header("X-Request-ID", "s-1").body(Body::from(r#"{"allAZs": ["az-1"]}"#)).unwrap();
+    let answer = setting.send(request).await;
+    assert_eq!((answer.status, answer.header("x-request-id")), (StatusCode::OK, "s-1"));
+    assert_eq!(answer.header("content-type"), "application/json");
+    let report: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(report["resources"]["hw_version_gp_v1_cores"]["perAZ"]["az-1"]["usage"], 0);
+    assert!(setting.counts(r#"cortex_committed_resource_usage_api_requests_total{status_code="200"} 1"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_usage_report_checks_the_path_then_the_body_then_its_sources() {
+    let setting = Setting::new(|parts| {
+        parts.usage.vms = VmSource::none();
+        parts.published = PublishedInfo::default();
+    });
+    let (status, text) = setting.text(Method::POST, USAGE).await;
+    assert_eq!(status, 400);
+    assert!(text.starts_with("Invalid request body: EOF"), "{text}");
+    let send = async |setting: &Setting| {
+        let answer = setting.send(Request::post(USAGE).body(Body::from("{}")).unwrap()).await;
+        (answer.status.as_u16(), answer.body)
+    };
+    let unpublished = "Service temporarily unavailable: the service info is not published yet\n";
+    assert_eq!(send(&setting).await, (503, unpublished.to_owned()));
+    let setting = Setting::new(|parts| parts.usage.vms = VmSource::none());
+    let text = "Failed to generate usage report: failed to get project VMs: vm source not configured\n";
+    assert_eq!(send(&setting).await, (503, text.to_owned()));
 }
 
 #[tokio::test]

@@ -58,6 +58,74 @@ pub(super) struct ChangeAnswer {
     pub(super) _retry_at: Option<Timestamp>,
 }
 
+/// What a project uses.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "the other members are only allowed")]
+pub(super) struct UsageReport {
+    pub(super) info_version: i64,
+    pub(super) resources: Option<BTreeMap<String, ResourceUsage>>,
+    rates: Option<IgnoredAny>,
+    metrics: Option<IgnoredAny>,
+    serialized_state: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "the other members are only allowed")]
+pub(super) struct ResourceUsage {
+    forbidden: bool,
+    quota: Option<i64>,
+    #[serde(rename = "perAZ")]
+    per_zone: BTreeMap<String, ZoneUsage>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "the other members are only allowed")]
+struct ZoneUsage {
+    usage: u64,
+    quota: Option<i64>,
+    physical_usage: Option<u64>,
+    #[serde(default)]
+    subresources: Vec<Subresource>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the other members are only allowed")]
+struct Subresource {
+    id: Option<String>,
+    name: Option<String>,
+    usage: Option<u64>,
+    attributes: VmAttributes,
+}
+
+#[derive(Debug, Deserialize)]
+struct VmAttributes {
+    commitment_id: Option<String>,
+}
+
+/// The VMs that a report lists for a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct UsageCounts {
+    pub(super) usage: u64,
+    pub(super) subresources: usize,
+    /// How many of them a commitment covers.
+    pub(super) committed: usize,
+}
+
+impl ResourceUsage {
+    pub(super) fn counts(&self) -> UsageCounts {
+        let vms = || self.per_zone.values().flat_map(|zone| &zone.subresources);
+        UsageCounts {
+            usage: self.per_zone.values().map(|zone| zone.usage).fold(0, u64::saturating_add),
+            subresources: vms().count(),
+            committed: vms().filter(|vm| vm.attributes.commitment_id.is_some()).count(),
+        }
+    }
+}
+
 /// Whether a reason only says that the zone is full.
 pub(super) fn is_allowed(reason: &str) -> bool {
     ALLOWED_REASONS.iter().any(|allowed| reason.contains(allowed))

@@ -8,12 +8,12 @@ use berth_http::request_id::X_REQUEST_ID;
 use reqwest::{Client, RequestBuilder};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::answers::{ChangeAnswer, ServiceInfo};
+use super::answers::{ChangeAnswer, ServiceInfo, UsageReport};
 use super::login::Login;
 
-const INFO_WITHIN: Duration = Duration::from_secs(30);
+const READ_WITHIN: Duration = Duration::from_secs(30);
 /// Bytes of an answer: a service info of thousands of flavor groups.
 const MOST: usize = 16 << 20;
 /// Characters of a text in a failure.
@@ -41,13 +41,21 @@ impl ApiClient {
 
     pub(super) async fn info(&self) -> Result<Answer<ServiceInfo>, String> {
         let url = format!("{}/commitments/v1/info", self.base);
-        self.call("GET info", self.http.get(url).timeout(INFO_WITHIN)).await
+        self.call("GET info", self.http.get(url).timeout(READ_WITHIN)).await
     }
 
     pub(super) async fn change(&self, request: &Value) -> Result<Answer<ChangeAnswer>, String> {
         let url = format!("{}/commitments/v1/change-commitments", self.base);
         let request = self.http.post(url).header("Content-Type", "application/json").body(request.to_string());
         self.call("change-commitments", request.timeout(self.change_within)).await
+    }
+
+    /// What a project uses in a zone.
+    pub(super) async fn usage(&self, project: &str, zone: &str) -> Result<Answer<UsageReport>, String> {
+        let url = format!("{}/commitments/v1/projects/{project}/report-usage", self.base);
+        let body = json!({ "allAZs": [zone] }).to_string();
+        let request = self.http.post(url).header("Content-Type", "application/json").body(body);
+        self.call("report-usage", request.timeout(READ_WITHIN)).await
     }
 
     async fn call<T: DeserializeOwned>(&self, what: &str, request: RequestBuilder) -> Result<Answer<T>, String> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tracing::{info, warn};
 
-use super::answers::{ServiceInfo, is_allowed};
+use super::answers::{ServiceInfo, UsageCounts, is_allowed};
 use super::client::ApiClient;
 use super::requests::{self, Commitment, Place};
 
@@ -77,10 +77,13 @@ impl<'a> Steps<'a> {
         if self.ask("creation", place, &requests::create(place, &commitment)).await? == Verdict::Full {
             return Ok(());
         }
+        let reported = self.usage(place).await;
         if self.checks.no_cleanup {
-            return Ok(());
+            return reported;
         }
-        self.demand("deletion", place, &requests::delete(place, &commitment)).await
+        // The commitment goes whatever the report was.
+        let deleted = self.demand("deletion", place, &requests::delete(place, &commitment)).await;
+        reported.and(deleted)
     }
 
     async fn batch(&mut self, place: &Place) -> Result<(), String> {
@@ -90,9 +93,26 @@ impl<'a> Steps<'a> {
         match self.ask("confirmation", place, &requests::confirm_batch(place, &first, &second)).await? {
             // A commitment that waits would take capacity that becomes free, so it goes in any case.
             Verdict::Full => self.demand("deletion", place, &requests::delete_pending(place, &first)).await,
-            Verdict::Accepted if self.checks.no_cleanup => Ok(()),
-            Verdict::Accepted => self.demand("deletion", place, &requests::delete_batch(place, &first, &second)).await,
+            Verdict::Accepted => {
+                let reported = self.usage(place).await;
+                if self.checks.no_cleanup {
+                    return reported;
+                }
+                let delete = requests::delete_batch(place, &first, &second);
+                reported.and(self.demand("deletion", place, &delete).await)
+            }
         }
+    }
+
+    async fn usage(&self, place: &Place) -> Result<(), String> {
+        let answer = self.client.usage(&place.project, &place.zone).await?;
+        let (zone, version) = (&place.zone, answer.decoded.info_version);
+        for (resource, reported) in answer.decoded.resources.iter().flatten() {
+            let UsageCounts { usage, subresources, committed } = reported.counts();
+            let uncommitted = subresources - committed;
+            info!(zone, version, resource, usage, subresources, committed, uncommitted, "usage reported");
+        }
+        Ok(())
     }
 
     /// Sends a change that may be rejected for lack of capacity.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use super::answers::{UsageCounts, UsageReport};
 use super::login::Login;
 use super::{check, merged};
 use crate::args::{Arguments, Command};
@@ -23,6 +24,9 @@ struct Api {
     requests: Mutex<Vec<Value>>,
     /// The token of each request, the info included.
     tokens: Mutex<Vec<Option<String>>>,
+    /// The answer to a request for usage, and how many there were.
+    usage: (StatusCode, Value),
+    usage_requests: Mutex<Vec<(String, Value)>>,
 }
 
 fn info() -> Value {
@@ -38,6 +42,14 @@ fn info() -> Value {
     })
 }
 
+/// A report with a VM that a commitment covers and one without.
+fn usage() -> Value {
+    let vm = |id: &str, commitment: Value| json!({ "id": id, "attributes": { "commitment_id": commitment, "status": "ACTIVE" } });
+    let vms = [vm("a", json!("c")), vm("b", Value::Null)];
+    let instances = json!({ "forbidden": false, "perAZ": { "z": { "usage": 2, "quota": -1, "subresources": vms } } });
+    json!({ "infoVersion": 7, "resources": { "a_instances": instances } })
+}
+
 /// Runs the checks against such an API, with these keys.
 async fn outcome(answer: fn(&Value) -> (StatusCode, Value), keys: &Value) -> (Result<(), String>, Vec<Value>) {
     let (outcome, api) = outcome_with(answer, keys, Login::Nothing).await;
@@ -51,7 +63,11 @@ async fn outcome_with(
     keys: &Value,
     login: Login,
 ) -> (Result<(), String>, Arc<Api>) {
-    let api = Arc::new(Api { answer, requests: Mutex::default(), tokens: Mutex::default() });
+    outcome_of(Api::new(answer, (StatusCode::OK, usage())), keys, login).await
+}
+
+async fn outcome_of(api: Api, keys: &Value, login: Login) -> (Result<(), String>, Arc<Api>) {
+    let api = Arc::new(api);
     let change = async |State(api): State<Arc<Api>>, headers: HeaderMap, Json(request): Json<Value>| {
         api.note_token(&headers);
         let (status, body) = (api.answer)(&request);
@@ -62,8 +78,15 @@ async fn outcome_with(
         api.note_token(&headers);
         ([ID], Json(info()))
     };
+    let used = async |State(api): State<Arc<Api>>, Path(project): Path<String>, headers: HeaderMap, Json(request)| {
+        api.note_token(&headers);
+        api.usage_requests.lock().push((project, request));
+        let (status, body) = api.usage.clone();
+        (status, [ID], Json(body))
+    };
     let routes = Router::new()
         .route("/commitments/v1/info", get(shown))
+        .route("/commitments/v1/projects/{project}/report-usage", post(used))
         .route("/commitments/v1/change-commitments", post(change));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut keys = keys.clone();
@@ -75,6 +98,11 @@ async fn outcome_with(
 }
 
 impl Api {
+    fn new(answer: fn(&Value) -> (StatusCode, Value), usage: (StatusCode, Value)) -> Self {
+        let (requests, tokens, usage_requests) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { answer, requests, tokens, usage, usage_requests }
+    }
+
     fn note_token(&self, headers: &HeaderMap) {
         let token = headers.get("x-auth-token").map(|token| token.to_str().unwrap().to_owned());
         self.tokens.lock().push(token);
@@ -222,6 +250,32 @@ async fn another_status_and_an_unknown_member_are_failures_with_the_request_id()
     assert!(failed.contains("change-commitments: status 503 (X-Request-ID r-7): \"later\""), "{failed}");
     let unknown = outcome(|_| (StatusCode::OK, json!({ "reason": "no" })), &keys).await.0.unwrap_err();
     assert!(unknown.contains("(X-Request-ID r-7): unknown field `reason`"), "{unknown}");
+}
+
+#[tokio::test]
+async fn the_usage_is_read_after_each_accepted_creation() {
+    let (passed, api) = outcome_with(accept, &json!({ "azs": ["z"], "projectID": "p" }), Login::Nothing).await;
+    assert_eq!(passed, Ok(()));
+    let asked = api.usage_requests.lock().clone();
+    assert_eq!(asked, vec![("p".to_owned(), json!({ "allAZs": ["z"] })); 4]);
+    let decoded: UsageReport = serde_json::from_value(usage()).unwrap();
+    let counts = decoded.resources.unwrap()["a_instances"].counts();
+    assert_eq!(counts, UsageCounts { usage: 2, subresources: 2, committed: 1 });
+}
+
+#[tokio::test]
+async fn a_report_that_fails_is_a_failure_and_the_commitments_are_deleted_all_the_same() {
+    for (status, body, text) in [
+        (StatusCode::SERVICE_UNAVAILABLE, json!("no"), "report-usage: status 503 (X-Request-ID r-7): \"no\""),
+        (StatusCode::OK, json!({ "infoVersion": 7, "more": 1 }), "unknown field `more`"),
+    ] {
+        let api = Api::new(accept, (status, body));
+        let (failed, api) = outcome_of(api, &json!({ "azs": ["z"] }), Login::Nothing).await;
+        let failed = failed.unwrap_err();
+        assert!(failed.starts_with("round trip of a_ram in z: report-usage: ") && failed.contains(text), "{failed}");
+        let requests = summaries(&api.requests.lock());
+        assert_eq!(requests.last().unwrap(), "z a_ram 2>0 e2e confirmed>null 2");
+    }
 }
 
 #[tokio::test]
