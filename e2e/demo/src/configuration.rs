@@ -34,19 +34,23 @@ pub struct KeystoneAddress<'a> {
     pub authenticates_callers: bool,
 }
 
+/// What there is besides the home cluster.
+pub struct Surroundings<'a> {
+    pub remote: Option<&'a RemoteAddress>,
+    pub keystone: Option<&'a KeystoneAddress<'a>>,
+    /// The SQLite file with the VMs of the cloud.
+    pub vms: Option<&'a Path>,
+}
+
 /// Writes it next to the kubeconfig of home; returns its path.
-pub fn write(
-    kubeconfig: &Path,
-    remote: Option<&RemoteAddress>,
-    keystone: Option<&KeystoneAddress<'_>>,
-) -> Result<PathBuf, Error> {
+pub fn write(kubeconfig: &Path, surroundings: &Surroundings<'_>) -> Result<PathBuf, Error> {
     let path = kubeconfig.with_file_name("conf.json");
-    let text = format!("{:#}\n", configuration(remote, keystone));
+    let text = format!("{:#}\n", configuration(surroundings));
     fs::write(&path, text).map_err(Error::file("write", &path))?;
     Ok(path)
 }
 
-fn configuration(remote: Option<&RemoteAddress>, keystone: Option<&KeystoneAddress<'_>>) -> Value {
+fn configuration(Surroundings { remote, keystone, vms }: &Surroundings<'_>) -> Value {
     let mut all = json!({ "committedResourceAPI": { "flavorGroupResourceConfig": offers() } });
     if let Some(keystone) = keystone {
         all["keystoneURL"] = json!(keystone.url);
@@ -59,6 +63,9 @@ fn configuration(remote: Option<&RemoteAddress>, keystone: Option<&KeystoneAddre
             all["auth"] = json!({ "mode": "off" });
             all["enabledTasks"] = json!(["commitments-sync-task"]);
         }
+    }
+    if let Some(vms) = vms {
+        all["vmSourceSqlite"] = json!(vms);
     }
     if let Some(remote) = remote {
         all["apiservers"] = clusters(remote);

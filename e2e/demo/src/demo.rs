@@ -20,7 +20,7 @@ use crate::sites::{REMOTE_ZONE, Site, Sites};
 use crate::snapshot::{self, Snapshot};
 use crate::table::{self, Table};
 use crate::world::World;
-use crate::{asking, end_state, expectation, hints, invariants, limes, steady};
+use crate::{asking, end_state, expectation, hints, invariants, limes, steady, vms};
 
 /// How long nothing may change before a commitment counts as steady.
 const QUIET: Duration = Duration::from_secs(1);
@@ -66,8 +66,11 @@ pub async fn run(arguments: &Arguments, screen: &mut Screen, processes: &mut Pro
         return limes::check(&mut stage, true).await;
     }
     limes::show_missed_call(&mut stage, &sites.home.client).await?;
-    for sample in &script.samples {
+    for (number, sample) in script.samples.iter().enumerate() {
         stage.commit(sample, &mut sites).await?;
+        if number == 0 {
+            vms::show_usage(&mut stage, &sites, sample).await?;
+        }
     }
     stage.ask(arguments).await?;
     limes::play(&mut stage).await?;

@@ -13,6 +13,8 @@ pub enum Error {
     ControlPlane(#[from] berth_control_plane::Error),
     #[error("cannot {action} {}: {source}{}", path.display(), hint(source))]
     File { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("cannot use the SQLite file {}: {source}", path.display())]
+    VmDatabase { path: PathBuf, source: rusqlite::Error },
     #[error("cannot {action}: {source}")]
     System { action: &'static str, source: io::Error },
     #[error("{} has no files that end in .yaml; restore it from the repository", folder.display())]

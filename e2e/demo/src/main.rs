@@ -34,6 +34,7 @@ mod size;
 mod snapshot;
 mod steady;
 mod table;
+mod vms;
 mod world;
 
 use std::process::ExitCode;

@@ -8,10 +8,11 @@ use berth_testkit::keystone::{Keystone, Projects, USER};
 use berth_testkit::limes::Limes;
 use serde_json::Value;
 
-use crate::configuration::{self, KeystoneAddress, RemoteAddress};
+use crate::configuration::{self, KeystoneAddress, RemoteAddress, Surroundings};
 use crate::error::Error;
 use crate::hints::Places;
 use crate::operator::Operator;
+use crate::vms::VmDatabase;
 
 const NAMESPACE: &str = "berth-system";
 const SERVICE_ACCOUNT: &str = "berth";
@@ -33,6 +34,7 @@ pub struct Processes {
     limes: Option<Limes>,
     token: Option<&'static str>,
     configuration: Option<PathBuf>,
+    vms: Option<VmDatabase>,
 }
 
 /// The control plane of home, and the kubeconfig of the operator there.
@@ -46,6 +48,7 @@ impl Processes {
     pub async fn start_home(&mut self) -> Result<&Path, Error> {
         let control_plane = ControlPlane::start().await?;
         let account = control_plane.service_account(NAMESPACE, SERVICE_ACCOUNT).await?;
+        self.vms = Some(VmDatabase::create(&account)?);
         Ok(self.home.insert(Home { control_plane, account }).control_plane.kubeconfig())
     }
 
@@ -88,6 +91,11 @@ impl Processes {
         self.token
     }
 
+    /// The database with the VMs of the cloud.
+    pub fn vms(&self) -> Option<&VmDatabase> {
+        self.vms.as_ref()
+    }
+
     /// The configuration of the operator.
     pub fn configuration(&self) -> Option<&Path> {
         self.configuration.as_deref()
@@ -108,7 +116,14 @@ impl Processes {
             password: PASSWORD,
             authenticates_callers: self.token.is_some(),
         });
-        let configuration = configuration::write(account, remote.as_ref(), keystone.as_ref())?;
+        let configuration = configuration::write(
+            account,
+            &Surroundings {
+                remote: remote.as_ref(),
+                keystone: keystone.as_ref(),
+                vms: self.vms.as_ref().map(VmDatabase::path),
+            },
+        )?;
         let configuration = self.configuration.insert(configuration);
         self.operator = Some(Operator::start(program, control_plane, account, configuration).await?);
         Ok(())

@@ -9,11 +9,11 @@ use crate::columns;
 use crate::samples::Labels;
 use crate::snapshot::{self, Snapshot, is_in_force};
 
-const COLUMNS: usize = 9;
+const COLUMNS: usize = 10;
 const TITLES: [&str; COLUMNS] =
-    ["COMMITMENT", "UUID", "ZONE", "GROUP", "AMOUNT", "SLOTS", "READY", "REASON", "MESSAGE"];
+    ["COMMITMENT", "UUID", "ZONE", "GROUP", "AMOUNT", "SLOTS", "VMS", "READY", "REASON", "MESSAGE"];
 const SLOTS: usize = 5;
-const REASON: usize = 7;
+const REASON: usize = 8;
 /// The placeholder where the operator has written nothing yet.
 const NOTHING: &str = "-";
 /// The number of characters of the UUID that tell commitments apart.
@@ -64,6 +64,7 @@ fn row(commitment: &CommittedResource, snapshot: &Snapshot, labels: &Labels) -> 
         spec.flavor_group_name.clone(),
         amount(&commitment.spec),
         slots(commitment, snapshot),
+        vms(commitment),
         ready.map_or(NOTHING, |ready| ready.status.as_str()).to_owned(),
         ready.map_or(NOTHING, |ready| ready.reason.as_str()).to_owned(),
         ready.map_or(NOTHING, |ready| ready.message.as_str()).to_owned(),
@@ -76,6 +77,11 @@ fn amount(spec: &CommittedResourceSpec) -> String {
         ResourceType::Memory => spec.amount.to_string(),
         ResourceType::Cores => format!("{} cores", spec.amount),
     }
+}
+
+/// The number of VMs that use the commitment.
+fn vms(commitment: &CommittedResource) -> String {
+    commitment.status.as_ref().map_or(0, |status| status.assigned_instances.len()).to_string()
 }
 
 /// The ready slots, and the desired ones.
@@ -98,8 +104,10 @@ fn without_slots(row: &[String; COLUMNS]) -> impl PartialEq {
     (before.to_vec(), after[1..].to_vec())
 }
 
-fn sentence([label, uuid, zone, group, amount, slots, ready, reason, message]: &[String; COLUMNS]) -> String {
-    format!("{label} ({uuid}) {amount} of {group} in {zone}: {slots} slots, Ready={ready} {reason}, {message}")
+fn sentence([label, uuid, zone, group, amount, slots, vms, ready, reason, message]: &[String; COLUMNS]) -> String {
+    format!(
+        "{label} ({uuid}) {amount} of {group} in {zone}: {slots} slots, {vms} VMs, Ready={ready} {reason}, {message}"
+    )
 }
 
 #[cfg(test)]
@@ -130,9 +138,9 @@ mod tests {
         assert_eq!(
             table(&world()).lines(70),
             [
-                "COMMITMENT  UUID      ZONE  GROUP   AMOUNT  SLOTS  READY  REASON    M…",
-                "01-large    22222222  az-b  mem_v4  480Gi   0/3    False  Rejected  i…",
-                "yours       11111111  az-a  mem_v4  480Gi   1/2    True   Accepted  c…",
+                "COMMITMENT  UUID      ZONE  GROUP   AMOUNT  SLOTS  VMS  READY  REASON…",
+                "01-large    22222222  az-b  mem_v4  480Gi   0/3    0    False  Reject…",
+                "yours       11111111  az-a  mem_v4  480Gi   1/2    0    True   Accept…",
             ]
         );
     }
@@ -147,7 +155,7 @@ mod tests {
         after.commitments[0] = Arc::new(commitment("11111111-a", "az-a", "Rejected", "invalid"));
         assert_eq!(
             table(&after).changed_lines(&before),
-            ["yours (11111111) 480Gi of mem_v4 in az-a: 1/1 slots, Ready=False Rejected, invalid"]
+            ["yours (11111111) 480Gi of mem_v4 in az-a: 1/1 slots, 0 VMs, Ready=False Rejected, invalid"]
         );
         Arc::make_mut(&mut after.commitments[0]).status = None;
         assert_eq!(table(&after).changed_lines(&before), Vec::<String>::new());

@@ -87,6 +87,46 @@ pub struct ChangeAnswer {
     pub retry_at: Option<Timestamp>,
 }
 
+/// What a project uses. The version must be the one of the info that Limes has.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UsageReport {
+    pub info_version: i64,
+    pub resources: Option<BTreeMap<String, ResourceUsage>>,
+    pub rates: Option<BTreeMap<String, Value>>,
+    pub metrics: Option<BTreeMap<String, Value>>,
+    pub serialized_state: Option<Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResourceUsage {
+    pub forbidden: bool,
+    pub quota: Option<i64>,
+    #[serde(rename = "perAZ")]
+    pub per_az: BTreeMap<String, AzUsage>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AzUsage {
+    pub usage: u64,
+    pub quota: Option<i64>,
+    pub physical_usage: Option<u64>,
+    #[serde(default)]
+    pub subresources: Vec<Subresource>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subresource {
+    pub id: Option<String>,
+    pub name: Option<String>,
+    pub usage: Option<u64>,
+    #[serde(default)]
+    pub attributes: Value,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

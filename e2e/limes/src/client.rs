@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use berth_http::client;
 use reqwest::{Client, RequestBuilder};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
-use crate::answers::{ChangeAnswer, ServiceInfo};
+use crate::answers::{ChangeAnswer, ServiceInfo, UsageReport};
 use crate::error::Error;
 use crate::requests::ChangeRequest;
 
@@ -40,8 +42,21 @@ impl LiquidClient {
     }
 
     pub async fn change(&self, request_id: &str, change: &ChangeRequest) -> Result<Answer<ChangeAnswer>, Error> {
-        let path = "v1/change-commitments";
-        let body = serde_json::to_string(change)
+        self.post("v1/change-commitments", request_id, change).await
+    }
+
+    pub async fn usage(&self, request_id: &str, project: &str, zones: &[&str]) -> Result<Answer<UsageReport>, Error> {
+        let path = format!("v1/projects/{project}/report-usage");
+        self.post(&path, request_id, &json!({ "allAZs": zones })).await
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        request_id: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer<T>, Error> {
+        let body = serde_json::to_string(body)
             .map_err(|error| Error::NoAnswer { path: path.to_owned(), why: error.to_string() })?;
         let request = self.http.post(format!("{}{path}", self.base));
         self.call(path, request_id, request.header("Content-Type", "application/json").body(body)).await

@@ -14,6 +14,8 @@ pub enum Error {
     Unusable { path: String, why: String, body: String },
     #[error("the service info breaks the rules of LIQUID:\n{}", .0.join("\n"))]
     Info(Vec<String>),
+    #[error("the usage report breaks the rules of LIQUID:\n{}", .0.join("\n"))]
+    Usage(Vec<String>),
     #[error("no resource with memory accepts commitments: set handlesCommitments of a flavor group")]
     NothingToSell,
     #[error("{step}: the service refuses: {reason}")]

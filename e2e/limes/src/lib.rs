@@ -8,6 +8,7 @@ pub mod info;
 pub mod plan;
 pub mod requests;
 pub mod session;
+mod usage;
 
 pub use error::Error;
 pub use session::{Session, Settings};

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::info;
 use crate::plan::{self, Expected, Projects, Step};
 use crate::requests::{Item, Ledger, Status, Terms};
+use crate::usage;
 
 /// A service answers 503 until it has published its info for the first time.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(30);
@@ -53,6 +54,7 @@ impl<S: FnMut(String)> Session<S> {
         if other.is_none() {
             (self.say)("convert: skipped, because only one resource accepts commitments".to_owned());
         }
+        self.scrape(&info).await?;
         let terms = Terms {
             zone: self.settings.zone.clone(),
             info_version: info.version,
@@ -81,6 +83,25 @@ impl<S: FnMut(String)> Session<S> {
         ));
         let violations = info::violations(info);
         if violations.is_empty() { Ok(answer.decoded) } else { Err(Error::Info(violations)) }
+    }
+
+    /// Reads the usage of a project. A service may have none for a moment, or at all.
+    async fn scrape(&mut self, info: &ServiceInfo) -> Result<(), Error> {
+        let (id, project) = (self.next_id(), self.settings.projects.first.clone());
+        let zone = self.settings.zone.clone();
+        match self.client.usage(&id, &project, &[&zone]).await {
+            Err(Error::Status { status: 503, body, .. }) => {
+                (self.say)(format!("usage of {project}: none now, {body}"));
+                Ok(())
+            }
+            Err(error) => Err(error),
+            Ok(answer) => {
+                let (vms, took) = (usage::vms(&answer.decoded), answer.took.as_secs_f64());
+                (self.say)(format!("usage of {project} in {zone}: {vms} VMs ({took:.2} s)"));
+                let violations = usage::violations(info, &answer.decoded, &zone);
+                if violations.is_empty() { Ok(()) } else { Err(Error::Usage(violations)) }
+            }
+        }
     }
 
     async fn take(&mut self, terms: &Terms, step: &Step) -> Result<(), Error> {

@@ -256,7 +256,8 @@ async fn liquid_answers_each_caller_as_the_document_says() {
     for (method, path, status, row) in LIQUID {
         for ((column, token), expected) in COLUMNS.iter().zip(&tokens).zip(row.outcomes) {
             let answer = client.ask(method, &format!("/commitments/v1/{path}"), token.as_deref()).await;
-            let is_allowed = answer.status == status && (status != 503 || UNRELATED.iter().any(|text| answer.body.contains(text)));
+            let is_allowed =
+                answer.status == status && (status != 503 || UNRELATED.iter().any(|text| answer.body.contains(text)));
             let is_expected = if expected == Y { is_allowed } else { Outcome::of(answer.status) == expected };
             if !is_expected {
                 wrong.push(format!("{method} {path} by {}: {} {}", column.head, answer.status, answer.body));
