@@ -25,6 +25,7 @@ mod size;
 mod start;
 mod table;
 mod times;
+mod usage_report;
 mod waiting;
 
 use std::process::ExitCode;
@@ -117,6 +118,8 @@ enum Part {
     Split,
     /// Row m by itself.
     Clients,
+    /// Row t: usage reports.
+    UsageReport,
 }
 
 #[tokio::main]
@@ -164,7 +167,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Scheduler,
         Self::Planner,
         Self::Floor,
@@ -173,6 +176,7 @@ impl Part {
         Self::Nova,
         Self::Waiting,
         Self::Changes,
+        Self::UsageReport,
         Self::Placement,
     ];
 
@@ -197,6 +201,7 @@ impl Part {
             Self::Rejections => changes::rejections::measure(size).await,
             Self::Split => Ok(vec![changes::split::measure(size).await?]),
             Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
+            Self::UsageReport => Ok(vec![usage_report::measure()?]),
         }
     }
 }
