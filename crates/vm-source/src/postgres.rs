@@ -165,8 +165,8 @@ fn options(access: &DatabaseAccess, application: &str) -> PgConnectOptions {
     let mode = match (ssl_mode, authority) {
         (SslMode::Disable, _) => PgSslMode::Disable,
         (SslMode::Require, None) => PgSslMode::Require,
-        (SslMode::Require, Some(_)) => PgSslMode::VerifyCa,
-        (SslMode::VerifyFull, _) => PgSslMode::VerifyFull,
+        // An authority that is given is meant to be checked.
+        (SslMode::Require, Some(_)) | (SslMode::VerifyFull, _) => PgSslMode::VerifyFull,
     };
     let options = PgConnectOptions::new_without_pgpass().host(host).port(*port).username(user);
     let options = options.password(password.expose_secret()).database(database).ssl_mode(mode);

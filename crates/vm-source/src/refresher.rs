@@ -57,6 +57,14 @@ impl RefreshSignals {
         self.shared.changed.notify_one();
     }
 
+    /// Waits until something has changed, at the latest until then.
+    async fn wait_until(&self, until: Instant) {
+        tokio::select! {
+            () = sleep_until(until) => {}
+            () = self.shared.changed.notified() => {}
+        }
+    }
+
     fn have_hosts_changed(&self) -> bool {
         self.shared.hosts_changed.load(Ordering::Acquire)
     }
@@ -84,6 +92,8 @@ pub struct RefresherParts {
     pub clock: Arc<dyn Clock>,
     pub metrics: VmSourceMetrics,
     pub intervals: Intervals,
+    /// Gets each failure of a new kind, and `None` after a good read.
+    pub failures: watch::Sender<Option<Failure>>,
 }
 
 /// Renews the snapshot of a source.
@@ -97,7 +107,6 @@ pub struct Refresher {
     last_read_vm: Option<VmId>,
     is_found: bool,
     has_failed: BTreeSet<FailureKind>,
-    failures: watch::Sender<Option<Failure>>,
 }
 
 /// Where to read.
@@ -120,13 +129,7 @@ impl Refresher {
             last_read_vm: None,
             is_found: false,
             has_failed: BTreeSet::new(),
-            failures: watch::Sender::new(None),
         }
-    }
-
-    /// The last failure of a new kind; `None` after a good read.
-    pub fn failures(&self) -> watch::Receiver<Option<Failure>> {
-        self.failures.subscribe()
     }
 
     /// Renews the snapshot until `stop`.
@@ -149,7 +152,7 @@ impl Refresher {
                 }
                 self.refresh(&state).await;
             }
-            Database::Awaited => self.wait_until(Instant::now() + POLL).await,
+            Database::Awaited => self.parts.signals.wait_until(Instant::now() + POLL).await,
             Database::NotConfigured => self.report_none().await,
             Database::Unreadable(error) => self.report_unreadable(error).await,
         }
@@ -178,14 +181,14 @@ impl Refresher {
             info!("no database of VMs is configured; usage is not computed (datasourceName)");
         }
         self.is_found = false;
-        self.wait_until(Instant::now() + SEARCH).await;
+        self.parts.signals.wait_until(Instant::now() + SEARCH).await;
     }
 
     async fn report_unreadable(&mut self, error: VmSourceError) {
         self.is_found = false;
         self.parts.source.set_configured(true);
         match self.schedule.next(Instant::now(), Known::default()) {
-            Next::WaitUntil(until) => self.wait_until(until).await,
+            Next::WaitUntil(until) => self.parts.signals.wait_until(until).await,
             Next::ReadAll | Next::ReadRows => self.fail(&error),
         }
     }
@@ -194,20 +197,13 @@ impl Refresher {
         let lacks_vms = !self.lacking.is_empty() || self.parts.signals.have_hosts_changed();
         let known = Known { last_synced: state.last_synced, lacks_vms };
         let done = match self.schedule.next(Instant::now(), known) {
-            Next::WaitUntil(until) => return self.wait_until(until).await,
+            Next::WaitUntil(until) => return self.parts.signals.wait_until(until).await,
             Next::ReadAll => self.read_all(state).await,
             Next::ReadRows => self.read_rows(state).await,
         };
         match done {
             Ok(()) => self.succeed(),
             Err(error) => self.fail(&error),
-        }
-    }
-
-    async fn wait_until(&self, until: Instant) {
-        tokio::select! {
-            () = sleep_until(until) => {}
-            () = self.parts.signals.shared.changed.notified() => {}
         }
     }
 
@@ -263,7 +259,7 @@ impl Refresher {
     fn succeed(&mut self) {
         self.schedule.succeed();
         self.has_failed.clear();
-        self.failures.send_if_modified(|failure| failure.take().is_some());
+        self.parts.failures.send_if_modified(|failure| failure.take().is_some());
     }
 
     fn fail(&mut self, error: &VmSourceError) {
@@ -273,7 +269,7 @@ impl Refresher {
         self.schedule.fail(Instant::now(), error.has_queried());
         if self.has_failed.insert(kind) {
             warn!(error = text, reason = kind.as_str(), "VMs cannot be read; the former snapshot stays");
-            self.failures.send_replace(Some(Failure { kind, text }));
+            self.parts.failures.send_replace(Some(Failure { kind, text }));
         }
     }
 }

@@ -100,11 +100,14 @@ impl VmSource {
         if !state.is_configured {
             return Err(Unavailable::NotConfigured);
         }
-        let why = || state.failure.clone().unwrap_or_else(|| "no read has ended yet".to_owned());
-        let snapshot = state.snapshot.clone().ok_or_else(|| Unavailable::NotRead(why()))?;
+        let why = |otherwise: &str| state.failure.clone().unwrap_or_else(|| otherwise.to_owned());
+        let snapshot = state.snapshot.clone().ok_or_else(|| Unavailable::NotRead(why("no read has ended yet")))?;
         let age = shared.age(&snapshot);
         let limit = SignedDuration::try_from(shared.max_age).unwrap_or(SignedDuration::MAX);
-        if age > limit { Err(Unavailable::Outdated { age: age.as_secs(), why: why() }) } else { Ok(snapshot) }
+        if age > limit {
+            return Err(Unavailable::Outdated { age: age.as_secs(), why: why("the tables were last copied then") });
+        }
+        Ok(snapshot)
     }
 
     /// The newest snapshot, however old.

@@ -54,9 +54,10 @@ impl Served {
     }
 }
 
-const ALL: [&str; 7] = [
+const ALL: [&str; 8] = [
     "commitmentchanges",
     "committedresources",
+    "datasources",
     "flavorgroupcapacities",
     "hypervisors",
     "knowledges",
