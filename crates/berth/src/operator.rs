@@ -23,13 +23,15 @@ use berth_http::metrics::router as metrics_router;
 use berth_http::{Address, Component, Limits, Readiness, Server, health, open_files};
 use berth_liquid::configured::resource_config;
 use berth_scheduler::{AnswerSettings, ClaimLimits, Settings, TieBreak};
-use berth_telemetry::clock::{Clock, ComparedClock};
+use berth_telemetry::clock::{Clock, ComparedClock, SystemClock};
 use berth_telemetry::config::{self, Configuration, Files};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::logs::{self, LogOptions};
 use berth_telemetry::metrics::Metrics;
 use berth_telemetry::shutdown;
 use berth_telemetry::verbosity::Verbosity;
+use berth_vm_source::VmSource;
+use futures::FutureExt as _;
 use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -38,8 +40,8 @@ use crate::args::{LogArguments, OperatorArguments};
 use crate::callers::Callers;
 use crate::error::Error;
 use crate::wiring::{
-    Controllers, Duties, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, domain_names,
-    limes_client, rights,
+    Controllers, Duties, Environment, Memory, MemorySettings, OperatorMetrics, VmReader, counted_pipelines,
+    domain_names, limes_client, publish_failures, rights,
 };
 use crate::{log_level, watchdog};
 use apis::Announced;
@@ -154,6 +156,7 @@ pub(crate) fn memory_settings(configuration: &Configuration) -> MemorySettings {
         scheduler: scheduler_settings(configuration),
         pipelines: counted_pipelines(configuration),
         resources: resource_config(&configuration.committed_resource_api.flavor_groups),
+        vms: VmSource::new(Arc::new(SystemClock), configuration.common.vm_source_max_age),
     }
 }
 
@@ -285,6 +288,8 @@ impl Process<'_> {
     async fn fill(&self, clusters: &Clusters, manager: &mut Manager) -> Result<(), Error> {
         let (stale_after, stop) = (self.configuration.scheduler.stale_after, &self.parts.stop);
         self.memory.add_to(manager, clusters, &self.routes, &self.metrics, stale_after, stop)?;
+        let vms = self.vm_reader(clusters).refresher(&self.memory, &self.metrics.vms);
+        manager.add_source("the reader of VMs", Scope::EveryReplica, vms.work(stop.clone()));
         self.spawn_all(manager.replica_work());
         self.memory.synced(&ClusterName::home()).await;
         let stores = &self.memory.stores;
@@ -295,6 +300,10 @@ impl Process<'_> {
             "stores synced"
         );
         Ok(())
+    }
+
+    fn vm_reader(&self, clusters: &Clusters) -> VmReader {
+        VmReader::new(&self.configuration.common, &self.memory.stores, clusters, &hostname())
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -365,6 +374,9 @@ impl Process<'_> {
         let (groups, events) = (self.memory.flavor_groups.clone(), environment.events.clone());
         let publishing = flavor_groups::publish(groups, events, self.parts.stop.clone());
         manager.add_source("the events about flavor groups", Scope::Leader, publishing);
+        let publishing = publish_failures(&self.memory, &self.configuration.common, environment.events.clone());
+        let publishing = self.parts.stop.clone().run_until_cancelled_owned(publishing).map(drop);
+        manager.add_source("the events about the database of VMs", Scope::Leader, publishing);
         let commitments = (self.memory.stores.commitments.clone(), self.memory.queues.commitments.clone());
         let resuming = clock::resume(environment.clock.clone(), commitments, self.parts.stop.clone());
         manager.add_source("the commitments that a clock has put off", Scope::Leader, resuming);

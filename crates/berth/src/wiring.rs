@@ -19,6 +19,7 @@ mod oversubscription;
 mod rights;
 mod sources;
 mod syncer;
+mod vms;
 
 pub use controllers::{Controllers, Environment};
 pub use events::Queues;
@@ -32,3 +33,4 @@ pub use nova::{ClaimRestorer, DecidingState, Nova};
 pub(crate) use openstack::{domain_names, limes_client};
 pub(crate) use rights::counted_pipelines;
 pub use rights::{Duties, all_rights, rights};
+pub(crate) use vms::{VmReader, publish_failures};

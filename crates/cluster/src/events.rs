@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::deadlines::WRITE_DEADLINE;
-use crate::{Clusters, EventMetrics, Fence, chain};
+use crate::{Clusters, EventMetrics, Fence, Kind, ObjectKey, Store, chain};
 
 /// Events that may wait to be published.
 const QUEUE: usize = 1024;
@@ -91,6 +91,15 @@ impl Events {
         if let Err(error) = self.queue.try_send(waiting) {
             self.metrics.dropped.with_label_values(&["queue_full"]).inc();
             debug!(error = %error, "event not published");
+        }
+    }
+}
+
+impl Events {
+    /// The same about an object of a store; nothing if it is not there.
+    pub fn publish_about<K: Kind>(&self, store: &Store<K>, key: &ObjectKey, event: Event) {
+        if let Some(object) = store.get(key) {
+            self.publish(&key.cluster, &object.object_ref(&()), event);
         }
     }
 }

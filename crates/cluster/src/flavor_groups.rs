@@ -8,7 +8,6 @@ use berth_core::ClusterName;
 use berth_core::flavor::{FlavorError, FlavorGroups, Parsed};
 use berth_crds::{Knowledge, names};
 use k8s_openapi::jiff::Timestamp;
-use kube::Resource;
 use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
@@ -113,9 +112,7 @@ impl FlavorGroupsCache {
 
     /// Publishes an event on the Knowledge object, if there is one.
     pub fn publish(&self, events: &Events, event: Event) {
-        if let Some(object) = self.store.get(&self.key) {
-            events.publish(&self.key.cluster, &object.object_ref(&()), event);
-        }
+        events.publish_about(&self.store, &self.key, event);
     }
 
     /// Reads the newest version unless it was the last one that was read.

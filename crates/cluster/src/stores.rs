@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_crds::{
-    CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota,
+    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota,
     Reservation, facts,
 };
 use futures::FutureExt;
@@ -26,8 +26,17 @@ pub enum Presence {
     Required,
     /// It is watched where a cluster is named for it; none need be.
     Routed,
-    /// It is watched in the home cluster, as soon as it is installed there.
+    /// It is watched in the home cluster, as soon as it is installed there, if the configuration uses it.
     Installed,
+    /// The same under any configuration.
+    Optional,
+}
+
+impl Presence {
+    /// Whether the kind need not be installed.
+    fn is_optional(self) -> bool {
+        matches!(self, Self::Installed | Self::Optional)
+    }
 }
 
 /// The commands that read a kind when everything is read only once.
@@ -36,6 +45,8 @@ pub enum ReadBy {
     Scheduler,
     /// Only the controllers.
     Controllers,
+    /// No command: only processes that follow it.
+    Followers,
 }
 
 /// The condition under which invariants of a kind can be checked.
@@ -153,6 +164,12 @@ stores! {
             delays_take_over: false, has_unique_names: false, checkable: Checkable::Always,
             why: "Pipelines that replace those compiled in are read.",
         }
+        /// They name the databases with copies of what Nova knows.
+        datasources: Datasource {
+            indexes: &[], watch: "the watch of datasources", presence: Presence::Optional, read_by: ReadBy::Followers,
+            delays_take_over: false, has_unique_names: false, checkable: Checkable::Always,
+            why: "Datasources say which database has the VMs, and when it was filled.",
+        }
     }
 }
 
@@ -269,7 +286,8 @@ struct Feed<'a> {
 impl Feed<'_> {
     fn at_home<K: Kind>(&mut self, store: &Store<K>, properties: &Properties, serving: &[ClusterName]) {
         let Feeding { clusters, metrics, watches_installed, stop, .. } = *self.feeding;
-        if watches_installed && serving.contains(&ClusterName::home()) {
+        let is_watched = watches_installed || properties.presence == Presence::Optional;
+        if is_watched && serving.contains(&ClusterName::home()) {
             let home = clusters.home().clone();
             let watch = feed_optional(store.clone(), home, stop.clone(), metrics.stores.clone());
             self.watches.push((properties.watch.into(), watch.boxed()));
@@ -291,7 +309,7 @@ impl Visitor for Feed<'_> {
             watch_conflicts(store, self.feeding.metrics.conflicts.clone());
         }
         match (self.feeding.routes.clusters::<K>(), properties.presence) {
-            (Ok(serving), Presence::Installed) => self.at_home(store, properties, &serving),
+            (Ok(serving), Presence::Installed | Presence::Optional) => self.at_home(store, properties, &serving),
             (Ok(serving), _) => self.everywhere(store, properties, &serving),
             (Err(error), Presence::Required) => self.error = self.error.take().or(Some(error)),
             (Err(_), _) => {}
@@ -306,7 +324,7 @@ struct Synced<'a> {
 
 impl Visitor for Synced<'_> {
     fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
-        if properties.presence != Presence::Installed && store.clusters().contains(self.cluster) {
+        if !properties.presence.is_optional() && store.clusters().contains(self.cluster) {
             let (store, cluster) = (store.clone(), self.cluster.clone());
             self.waits.push(async move { store.synced(&cluster).await }.boxed());
         }
@@ -380,7 +398,7 @@ struct Once<'a> {
 
 impl Visitor for Once<'_> {
     fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
-        let is_optional = properties.presence == Presence::Installed;
+        let is_optional = properties.presence.is_optional();
         // As they are watched: outside of home they are not used.
         let is_used = !is_optional || self.cluster.name == ClusterName::home();
         if is_used && properties.read_by <= self.by && self.routes.serves::<K>(&self.cluster.name) {
@@ -406,8 +424,8 @@ impl Visitor for Reading {
     fn visit<K: Kind>(&mut self, _: &Store<K>, properties: &Properties) {
         let read = Right::kind::<K>(Verb::FOLLOW).because(properties.why);
         match properties.presence {
-            Presence::Installed if self.watches_installed => self.rights.push(read.at_home().optional()),
-            Presence::Installed => {}
+            Presence::Installed if !self.watches_installed => {}
+            Presence::Installed | Presence::Optional => self.rights.push(read.at_home().optional()),
             Presence::Required | Presence::Routed => self.rights.push(read),
         }
     }
@@ -421,7 +439,7 @@ struct LeaveOut<'a> {
 
 impl Visitor for LeaveOut<'_> {
     fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
-        if properties.presence != Presence::Installed && self.routes.serves::<K>(self.cluster) {
+        if !properties.presence.is_optional() && self.routes.serves::<K>(self.cluster) {
             leave_out(store, self.cluster, self.why);
         }
     }

@@ -198,7 +198,7 @@ impl Configuration {
             committed_resource_api,
             syncer: Syncer::read(s),
             capacity: Capacity::read(s),
-            quota: Quota::read(s, common.datasource_name.as_deref()),
+            quota: Quota::read(s),
             scheduler: Scheduler::read(s),
             disruption_limit: s.renamed_section("brake", "disruptionLimit", DisruptionLimit::read),
             pause: s.renamed_section("freeze", "pause", Pause::read),

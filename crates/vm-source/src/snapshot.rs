@@ -59,14 +59,13 @@ impl VmSnapshot {
         for flavor in flavors {
             known.entry(flavor.name.clone()).or_insert_with(|| Arc::new(flavor));
         }
-        let mut vms: Vec<Vm> = rows.into_iter().filter_map(|row| with_flavor(row, &known)).collect();
+        Self::of_vms(rows.into_iter().filter_map(|row| with_flavor(row, &known)).collect(), known, as_of)
+    }
+
+    fn of_vms(mut vms: Vec<Vm>, flavors: BTreeMap<FlavorName, Arc<Flavor>>, as_of: Timestamp) -> Self {
         vms.sort_unstable_by(|a, b| (&a.id, &a.project).cmp(&(&b.id, &b.project)));
         vms.dedup_by(|later, earlier| later.id == earlier.id);
         vms.sort_by(|a, b| a.project.cmp(&b.project));
-        Self::of_sorted(vms, known, as_of)
-    }
-
-    fn of_sorted(vms: Vec<Vm>, flavors: BTreeMap<FlavorName, Arc<Flavor>>, as_of: Timestamp) -> Self {
         let mut by_id: Vec<u32> = (0..u32::try_from(vms.len()).unwrap_or(u32::MAX)).collect();
         by_id.sort_unstable_by(|&a, &b| vms[a as usize].id.cmp(&vms[b as usize].id));
         Self { vms: vms.into(), by_id: by_id.into(), flavors, as_of }
@@ -85,8 +84,20 @@ impl VmSnapshot {
     }
 
     pub fn vm(&self, id: &VmId) -> Option<&Vm> {
-        let at = self.by_id.binary_search_by(|&at| self.vms[at as usize].id.cmp(id)).ok()?;
-        Some(&self.vms[self.by_id[at] as usize])
+        self.position(id.as_str()).map(|position| &self.vms[position])
+    }
+
+    /// The place of a VM in [`Self::vms`].
+    pub(crate) fn position(&self, id: &str) -> Option<usize> {
+        let at = self.by_id.binary_search_by(|&at| self.vms[at as usize].id.as_str().cmp(id)).ok()?;
+        Some(self.by_id[at] as usize)
+    }
+
+    /// The same with more VMs, of flavors that are known; `None` if there are none besides those that it has.
+    pub(crate) fn with_rows(&self, rows: Vec<VmRow>) -> Option<Self> {
+        let more: Vec<Vm> = rows.into_iter().filter_map(|row| with_flavor(row, &self.flavors)).collect();
+        let more: Vec<Vm> = more.into_iter().filter(|vm| self.vm(&vm.id).is_none()).collect();
+        (!more.is_empty()).then(|| Self::of_vms(self.vms.iter().cloned().chain(more).collect(), self.flavors.clone(), self.as_of))
     }
 
     pub fn flavor(&self, name: &FlavorName) -> Option<&Arc<Flavor>> {
@@ -165,6 +176,16 @@ mod tests {
         let all = VmSnapshot::new(vec![row("a", "p")], vec![flavor("m1", 1), flavor("m1", 2)], Timestamp::UNIX_EPOCH);
         assert_eq!(all.vms()[0].flavor.memory_mib, 1);
         assert_eq!(all.flavor(&"m1".into()).map(|flavor| flavor.memory_mib), Some(1));
+    }
+
+    #[test]
+    fn rows_are_added_to_those_that_are_there() {
+        let all = snapshot(vec![row("b", "p"), row("d", "q")]);
+        let unplaced = VmRow { host: HostName::default(), ..row("e", "p") };
+        let more = all.with_rows(vec![row("c", "p"), row("b", "other"), row("a", "q"), unplaced.clone()]).unwrap();
+        assert_eq!(ids(more.vms()), ["b", "c", "a", "d"]);
+        assert_eq!((more.as_of, more.vm(&"a".into()).map(|vm| vm.id.as_str())), (all.as_of, Some("a")));
+        assert_eq!(all.with_rows(vec![row("b", "other"), unplaced]), None, "nothing is new");
     }
 
     #[test]

@@ -43,11 +43,17 @@ struct Shared {
     listeners: Mutex<Vec<Listener>>,
 }
 
-#[derive(Default)]
 struct State {
+    is_configured: bool,
     snapshot: Option<Arc<VmSnapshot>>,
     /// The last failure, until a read succeeds.
     failure: Option<String>,
+}
+
+impl Shared {
+    fn age(&self, snapshot: &VmSnapshot) -> SignedDuration {
+        self.clock.now().duration_since(snapshot.as_of)
+    }
 }
 
 /// All VMs of the cloud, for everything in the process that asks for them. Nobody who reads it waits for a database.
@@ -66,7 +72,8 @@ impl fmt::Debug for VmSource {
 impl VmSource {
     /// A source that something will publish snapshots to.
     pub fn new(clock: Arc<dyn Clock>, max_age: Duration) -> Self {
-        let shared = Shared { clock, max_age, state: RwLock::default(), listeners: Mutex::default() };
+        let state = RwLock::new(State { is_configured: true, snapshot: None, failure: None });
+        let shared = Shared { clock, max_age, state, listeners: Mutex::default() };
         Self { shared: Some(Arc::new(shared)) }
     }
 
@@ -76,23 +83,42 @@ impl VmSource {
     }
 
     pub fn is_configured(&self) -> bool {
-        self.shared.is_some()
+        self.shared.as_ref().is_some_and(|shared| shared.state.read().is_configured)
+    }
+
+    /// Whether there is a database at all: an object that names one may come later.
+    pub fn set_configured(&self, is_configured: bool) {
+        if let Some(shared) = &self.shared {
+            shared.state.write().is_configured = is_configured;
+        }
     }
 
     /// The newest snapshot, if it is new enough to change anything by it.
     pub fn snapshot(&self) -> Result<Arc<VmSnapshot>, Unavailable> {
         let shared = self.shared.as_ref().ok_or(Unavailable::NotConfigured)?;
         let state = shared.state.read();
-        let why = || state.failure.clone().unwrap_or_else(|| "no read has ended yet".to_owned());
-        let snapshot = state.snapshot.clone().ok_or_else(|| Unavailable::NotRead(why()))?;
-        let age = shared.clock.now().duration_since(snapshot.as_of);
+        if !state.is_configured {
+            return Err(Unavailable::NotConfigured);
+        }
+        let why = |otherwise: &str| state.failure.clone().unwrap_or_else(|| otherwise.to_owned());
+        let snapshot = state.snapshot.clone().ok_or_else(|| Unavailable::NotRead(why("no read has ended yet")))?;
+        let age = shared.age(&snapshot);
         let limit = SignedDuration::try_from(shared.max_age).unwrap_or(SignedDuration::MAX);
-        if age > limit { Err(Unavailable::Outdated { age: age.as_secs(), why: why() }) } else { Ok(snapshot) }
+        if age > limit {
+            return Err(Unavailable::Outdated { age: age.as_secs(), why: why("the tables were last copied then") });
+        }
+        Ok(snapshot)
     }
 
     /// The newest snapshot, however old.
     pub fn last_snapshot(&self) -> Option<Arc<VmSnapshot>> {
         self.shared.as_ref()?.state.read().snapshot.clone()
+    }
+
+    /// How old the newest snapshot is, if there is one.
+    pub fn age(&self) -> Option<SignedDuration> {
+        let snapshot = self.last_snapshot()?;
+        self.shared.as_ref().map(|shared| shared.age(&snapshot))
     }
 
     /// Calls the listener after each change of the snapshot, in the order of the changes. It must not block.
@@ -167,6 +193,18 @@ mod tests {
         source.publish(snapshot(1));
         source.publish(snapshot(2));
         assert_eq!(seen.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_database_may_be_configured_later() {
+        let source = VmSource::new(Arc::new(TokioClock::new(Timestamp::UNIX_EPOCH)), HOUR);
+        source.set_configured(false);
+        assert_eq!((source.is_configured(), source.age()), (false, None));
+        assert_eq!(source.snapshot(), Err(Unavailable::NotConfigured));
+        source.set_configured(true);
+        source.publish(snapshot(-5));
+        assert_eq!(source.age(), Some(SignedDuration::from_secs(5)));
+        assert!(source.snapshot().is_ok());
     }
 
     #[test]

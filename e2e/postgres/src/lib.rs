@@ -5,9 +5,13 @@
 //! as root, so for root it runs as the user of Debian's package.
 
 mod account;
+mod certificates;
 mod error;
 mod postgres;
 mod programs;
+mod shared;
 
+pub use certificates::Certificates;
 pub use error::Error;
 pub use postgres::{Durability, Postgres};
+pub use shared::shared;

@@ -13,7 +13,6 @@ use berth_liquid::usage::UsageReports;
 use berth_openstack::policy::Policies;
 use berth_scheduler_api::Chosen;
 use berth_telemetry::config::CommittedResourceApi;
-use berth_vm_source::VmSource;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -64,7 +63,7 @@ fn usage_reports(memory: &Memory) -> UsageReports {
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
         quotas: stores.quotas.clone(),
-        vms: VmSource::none(),
+        vms: memory.vms.clone(),
     }
 }
 

@@ -13,6 +13,8 @@ use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::clock::ClockSkew;
 use berth_telemetry::config;
+use berth_vm_source::{Failure, VmSource};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::events::{Queues, feed_commitments, feed_view};
@@ -22,13 +24,15 @@ pub struct MemorySettings {
     pub pipelines: config::Pipelines,
     /// What Limes is told about the resources of flavor groups.
     pub resources: ResourceConfig,
+    /// The VMs of the cloud; something that reads them fills it.
+    pub vms: VmSource,
 }
 
 impl Default for MemorySettings {
     /// A scheduler as it is shipped, which uses Pipeline objects as well.
     fn default() -> Self {
-        let resources = ResourceConfig::default();
-        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd, resources }
+        let (resources, vms) = (ResourceConfig::default(), VmSource::none());
+        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd, resources, vms }
     }
 }
 
@@ -49,12 +53,16 @@ pub struct Memory {
     pub changes_under_way: ChangesUnderWay,
     /// The times in the answers of the home cluster.
     pub skew: ClockSkew,
+    /// The VMs of the cloud.
+    pub vms: VmSource,
+    /// Why they cannot be read; `None` after a good read.
+    pub vm_failures: watch::Sender<Option<Failure>>,
     started_at: Instant,
 }
 
 impl Memory {
     /// An empty memory, with all listeners connected to its stores.
-    pub fn new(MemorySettings { scheduler, pipelines, resources }: MemorySettings, routes: &Routes) -> Self {
+    pub fn new(MemorySettings { scheduler, pipelines, resources, vms }: MemorySettings, routes: &Routes) -> Self {
         let stores = Stores::default();
         let queues = Queues::closed();
         let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
@@ -70,6 +78,8 @@ impl Memory {
             published_info: PublishedInfo::default(),
             changes_under_way: ChangesUnderWay::default(),
             skew: ClockSkew::default(),
+            vms,
+            vm_failures: watch::Sender::new(None),
             started_at: Instant::now(),
             stores,
         };

@@ -20,6 +20,7 @@ use berth_scheduler_api::metrics::ApiMetrics;
 use berth_scheduler_api::tracking::BookingMetrics;
 use berth_telemetry::clock::{Clock as _, SystemClock};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use berth_vm_source::VmSourceMetrics;
 
 use super::background_tasks::BackgroundTaskMetrics;
 use super::{Memory, MemorySettings};
@@ -96,12 +97,13 @@ pub struct OperatorMetrics {
     pub tokens: TokenMetrics,
     pub syncer: SyncMetrics,
     pub background_tasks: BackgroundTaskMetrics,
+    pub vms: VmSourceMetrics,
 }
 
 impl OperatorMetrics {
     /// Registers everything; once per process.
     pub fn register(metrics: &Metrics, memory: &Memory) -> Result<Self, MetricsError> {
-        let Memory { stores, scheduler, pipelines, flavor_groups, skew, .. } = memory;
+        let Memory { stores, scheduler, pipelines, flavor_groups, skew, vms, .. } = memory;
         let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
         metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
         scheduler_metrics(metrics, scheduler)?;
@@ -132,6 +134,7 @@ impl OperatorMetrics {
             tokens: TokenMetrics::register(metrics)?,
             syncer: SyncMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
+            vms: VmSourceMetrics::register_with(metrics, vms)?,
         })
     }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use berth_cluster::DisruptionLimit;
-use berth_reservation::in_flight::{self, InFlightController, NoVmSizes};
+use berth_reservation::in_flight::{self, InFlightController};
 use berth_reservation::oversubscription::{self, Evictions, OversubscriptionController};
 use berth_telemetry::config::Configuration;
 
 use super::controllers::pauses;
+use super::vms::SnapshotVmSizes;
 use super::{Environment, Memory};
 
 /// The controller that evicts slots from over-booked hosts, if that is configured.
@@ -36,7 +37,7 @@ pub(super) fn in_flight(memory: &Memory, environment: &Environment<'_>) -> Arc<I
     Arc::new(InFlightController::new(in_flight::Context {
         reservations: environment.writer(&memory.stores.reservations),
         hypervisors: memory.stores.hypervisors.clone(),
-        vm_sizes: Arc::new(NoVmSizes),
+        vm_sizes: Arc::new(SnapshotVmSizes::new(memory.vms.clone())),
         clock: environment.clock.clone(),
         metrics: environment.metrics.in_flight.clone(),
     }))

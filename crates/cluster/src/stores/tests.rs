@@ -54,9 +54,10 @@ impl Served {
     }
 }
 
-const ALL: [&str; 8] = [
+const ALL: [&str; 9] = [
     "commitmentchanges",
     "committedresources",
+    "datasources",
     "flavorgroupcapacities",
     "hypervisors",
     "knowledges",

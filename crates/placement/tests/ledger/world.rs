@@ -10,12 +10,10 @@ use berth_placement::ledger::sqlite::{LedgerLocation, SqliteLedger};
 use berth_placement::ledger::{ConsumerRecord, Ledger, LedgerMetrics, RequestError, Written};
 use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, ReservedRule};
 use berth_placement_model::{ClassName, Command, Inventory, Key, Model, ProviderId, ProviderState};
-use berth_postgres::{Durability, Postgres};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
 use jiff::Timestamp;
 use tempfile::TempDir;
-use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 /// One clock for all: every write happens at the same time.
@@ -164,24 +162,8 @@ pub fn numbered(all: impl IntoIterator<Item = ProviderState>) -> Vec<ProviderSta
     all
 }
 
-/// One cluster for all tests of this binary. A thread that never ends has started it, so it ends with the process.
-pub async fn cluster() -> &'static Postgres {
-    static CLUSTER: OnceCell<Postgres> = OnceCell::const_new();
-    CLUSTER
-        .get_or_init(|| async {
-            let (send, receive) = tokio::sync::oneshot::channel();
-            std::thread::spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                let _ = send.send(runtime.block_on(Postgres::start(Durability::None)));
-                runtime.block_on(std::future::pending::<()>());
-            });
-            receive.await.unwrap().unwrap()
-        })
-        .await
-}
-
 pub async fn fresh_database() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let name = format!("ledger_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    cluster().await.create(&name).await.unwrap()
+    berth_postgres::shared().await.unwrap().create(&name).await.unwrap()
 }

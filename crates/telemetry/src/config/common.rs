@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use super::section::Section;
+use super::section::{Section, Zero, seconds};
 use super::settings::settings;
 use super::value;
 
@@ -18,9 +20,13 @@ settings! {
         user_agent_parts: (String, String) = (user_agent(s)),
         /// `monitoring.labels`: labels on every exported metric.
         metric_labels: BTreeMap<String, String> = (metric_labels(s)),
-        /// Datasource object that names the secret of the database with servers and flavors. Without one, components run
-        /// without this input and say so.
-        datasource_name: Option<String> = optional("datasourceName", "none; `nova-servers` for quota"),
+        /// Datasource object that names the secret of the database with servers and flavors. Without one, usage is not
+        /// computed.
+        datasource_name: Option<String> = optional("datasourceName", "`nova-servers` if there is such an object"),
+        /// How old the data of VMs may be. Usage is not computed from older data.
+        vm_source_max_age: Duration = duration("vmSourceMaxAge", seconds(3600), Zero::Invalid),
+        /// SQLite file with the tables of servers and flavors, instead of a Datasource: for local runs and tests.
+        vm_source_sqlite: Option<PathBuf> = file("vmSourceSqlite", "none"),
         /// Scheduler for the probes of the capacity controller.
         scheduler: SchedulerUrl = scheduler_url("schedulerURL"),
         /// Secret with the Keystone credentials (URL, user, password, project, domains).

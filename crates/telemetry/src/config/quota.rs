@@ -12,15 +12,13 @@ const COMMITTED: [&str; 2] = ["confirmed", "guaranteed"];
 
 settings! {
     /// Settings of the quota controller, all on the top level.
-    pub struct Quota = read(s, datasource_name: Option<&str>) {
+    pub struct Quota = read(s) {
         /// Period in which quota usage is computed from scratch.
         full_reconcile_interval: Duration = duration("fullReconcileInterval", seconds(300), Zero::Default),
         /// `crStateFilter`: states of commitments whose usage counts as committed.
         commitment_states: BTreeSet<String> = (states(s)),
         /// Follow changes of hypervisors at once.
         enable_hypervisor_diff: bool = flag("enableHVDiff", true),
-        /// `datasourceName`, with the default of this controller.
-        datasource_name: String = (datasource_name.unwrap_or("nova-servers").to_owned()),
     }
 }
 
