@@ -57,11 +57,16 @@ impl RefreshSignals {
         self.shared.changed.notify_one();
     }
 
-    /// Waits until something has changed, at the latest until then.
+    /// Resolves when something has changed since the last call.
+    pub async fn changed(&self) {
+        self.shared.changed.notified().await;
+    }
+
+    /// Waits for a change, at the latest until then.
     async fn wait_until(&self, until: Instant) {
         tokio::select! {
             () = sleep_until(until) => {}
-            () = self.shared.changed.notified() => {}
+            () = self.changed() => {}
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_cluster::{
-    Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, Options, Pauses,
-    Requests, Routes, Store, Writer,
+    Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, ObjectKey, Options,
+    Pauses, Requests, Routes, Store, Writer,
 };
 use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{
@@ -26,7 +26,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
 use super::syncer::LimesSyncer;
-use super::{Memory, OperatorMetrics, Queues, oversubscription};
+use super::{Memory, OperatorMetrics, Queues, oversubscription, vms};
 
 /// The dependencies of the controllers besides the memory.
 pub struct Environment<'a> {
@@ -54,6 +54,8 @@ pub struct Controllers {
     /// Only if it is configured.
     oversubscription: Option<Arc<OversubscriptionController>>,
     in_flight: Arc<InFlightController>,
+    /// In-flight reservations that a new snapshot of VMs concerns.
+    resized: Requests<ObjectKey>,
     changes: Arc<ChangeController>,
     syncer: Option<LimesSyncer>,
     /// What open changes have released is held before anything else is decided.
@@ -77,6 +79,7 @@ impl Controllers {
                 disruption_limit.clone(),
             ),
             in_flight: oversubscription::in_flight(memory, environment),
+            resized: vms::requests_of_snapshots(memory),
             changes: Arc::new(changes(memory, environment)),
             hold_released_capacity: hold_released_capacity(memory).boxed().shared(),
             slots,
@@ -120,7 +123,7 @@ impl Controllers {
             manager.add(syncer.controller.clone(), syncer.controller.requests().clone(), options());
         }
         if self.enabled.contains(&Controller::InFlight) {
-            manager.add(self.in_flight.clone(), Requests::closed(), options());
+            manager.add(self.in_flight.clone(), self.resized.clone(), options());
         }
         if self.enabled.contains(&Controller::NovaPipelines) {
             manager.add(self.pipelines.clone(), Requests::closed(), options());

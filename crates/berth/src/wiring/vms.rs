@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use berth_cluster::{Clusters, Completeness, Event, EventKind, Events, ObjectKey, Single, Store, Stores};
+use berth_cluster::{Clusters, Completeness, Event, EventKind, Events, ObjectKey, Requests, Single, Store, Stores};
 use berth_core::{ClusterName, VmId};
 use berth_crds::{Datasource, Hypervisor, labels};
 use berth_reservation::in_flight::{VmSize, VmSizes};
@@ -185,6 +185,19 @@ impl VmSizes for SnapshotVmSizes {
     }
 }
 
+/// The in-flight reservations that are reconciled with each new snapshot: their VMs may have another size. There are few of
+/// them, and none lives long.
+pub(super) fn requests_of_snapshots(memory: &Memory) -> Requests<ObjectKey> {
+    let (requests, reservations) = (Requests::closed(), memory.stores.reservations.clone());
+    let requested = requests.clone();
+    memory.vms.on_change(move |_| {
+        let all = reservations.all().into_iter();
+        let in_flight = all.filter(|entry| entry.object.spec.in_flight_reservation.is_some());
+        requested.add(in_flight.map(|entry| entry.key));
+    });
+    requests
+}
+
 /// Publishes an event on the Datasource for each failure of a new kind, forever.
 pub(crate) fn publish_failures(memory: &Memory, keys: &Common, events: Events) -> impl Future<Output = ()> + Send + use<> {
     let (mut failures, store, key) =
@@ -207,3 +220,6 @@ fn event(Failure { kind, text }: Failure) -> Event {
     let note = format!("{text}; the former data stay in use until they are too old");
     Event { kind: EventKind::Warning, reason: kind.reason().to_owned(), action: "ReadVms".to_owned(), note }
 }
+
+#[cfg(test)]
+mod tests;

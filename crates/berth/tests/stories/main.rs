@@ -49,5 +49,6 @@ mod restored_etcd;
 mod rights;
 mod start;
 mod taking_over;
+mod vms;
 mod who_may_call;
 mod wrong_clock;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use berth_crds::{
-    CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, Time,
+    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, Time,
     generate, names,
 };
 use jiff::Timestamp;
@@ -70,8 +70,8 @@ impl Cloud {
         }
     }
 
-    /// Deletes all commitments, slots, hosts, flavor groups, capacities, pipelines, claims and what Limes is told, regardless of
-    /// finalizers.
+    /// Deletes all commitments, slots, hosts, flavor groups, capacities, pipelines, datasources, claims and what Limes is told,
+    /// regardless of finalizers.
     pub async fn clear(&self) {
         for namespace in ["default", "berth-system"] {
             let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
@@ -80,9 +80,11 @@ impl Cloud {
                 let _ = maps.delete(name, &DeleteParams::default()).await;
             }
         }
-        // The kind need not be installed. A pipeline that is left would be used by the next test on this API server.
+        // These kinds need not be installed. A pipeline that is left would be used by the next test on this API server.
         let pipelines = self.raw::<Pipeline>();
         let _ = pipelines.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
+        let datasources = self.raw::<Datasource>();
+        let _ = datasources.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
         let commitments = self.raw::<CommittedResource>();
         for commitment in commitments.list(&ListParams::default()).await.unwrap() {
             let bare = Patch::Merge(json!({ "metadata": { "finalizers": null } }));

@@ -1,0 +1,196 @@
+//! The Datasource, the lists of hosts and the snapshot, on stores of the test.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_cluster::Routes;
+use berth_cluster::testing::{
+    Reply, Request, applied, deleted, failing, metrics, scripted, sync, take_smallest, watches,
+};
+use berth_core::flavor::Flavor;
+use berth_telemetry::config::Configuration;
+use berth_vm_source::{FailureKind, VmRow, VmSnapshot};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::wiring::MemorySettings;
+
+fn home() -> ClusterName {
+    ClusterName::home()
+}
+
+fn datasource(name: &str, version: u32) -> Datasource {
+    serde_json::from_value(json!({
+        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Datasource",
+        "metadata": { "name": name, "uid": "u", "resourceVersion": version.to_string() },
+        "spec": {
+            "schedulingDomain": "nova", "type": "openstack",
+            "databaseSecretRef": { "name": "cortex-nova-postgres", "namespace": "cortex-system" },
+        },
+        "status": { "lastSynced": "2026-03-02T12:00:00Z", "numberOfObjects": 4211 },
+    }))
+    .unwrap()
+}
+
+fn host(name: &str, version: u32, vms: &[&str]) -> Hypervisor {
+    let instances: Vec<Value> = vms.iter().map(|vm| json!({ "id": vm, "name": vm, "active": true })).collect();
+    serde_json::from_value(json!({
+        "apiVersion": "kvm.cloud.sap/v1", "kind": "Hypervisor",
+        "metadata": {
+            "name": name, "uid": name, "resourceVersion": version.to_string(),
+            "labels": { "topology.kubernetes.io/zone": "az-1" },
+        },
+        "spec": {}, "status": { "instances": instances },
+    }))
+    .unwrap()
+}
+
+fn reader(stores: &Stores, script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> HomeDatasource {
+    let clusters: Clusters = scripted(script).into();
+    let (store, key) = (stores.datasources.clone(), datasource_key(&Configuration::default().common));
+    HomeDatasource { store, key, is_required: false, clusters }
+}
+
+#[tokio::test]
+async fn the_datasource_is_absent_unknown_or_present() {
+    let stores = Stores::default();
+    let reader = reader(&stores, |_| panic!("it is in the store"));
+    assert_eq!((reader.name(), reader.find()), ("nova-servers", FoundDatasource::Absent), "no cluster serves the kind");
+    failing(&stores.datasources, &home(), Some("cut"));
+    assert!(matches!(reader.find(), FoundDatasource::Unknown(why) if why.contains("cut")));
+    sync(&stores, &home());
+    assert_eq!(reader.find(), FoundDatasource::Absent);
+    applied(&stores.datasources, &home(), datasource("nova-servers", 1));
+    let FoundDatasource::Present(state) = reader.find() else { panic!("it is there") };
+    assert_eq!(state.secret.to_string(), "cortex-system/cortex-nova-postgres");
+    assert_eq!((state.number_of_objects, state.last_synced), (Some(4211), "2026-03-02T12:00:00Z".parse().ok()));
+}
+
+#[tokio::test]
+async fn the_secret_is_read_from_its_namespace_each_time() {
+    let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = paths.clone();
+    let reader = reader(&Stores::default(), move |request| {
+        seen.lock().push(request.path.clone());
+        match seen.lock().len() {
+            1 => Reply::Json(200, json!({
+                "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "n" },
+                "data": { "host": "ZGI=" },
+            })),
+            2 => Reply::not_found("s"),
+            _ => Reply::error(403, "Forbidden", "secrets \"s\" is forbidden"),
+        }
+    });
+    let name = SecretName { namespace: "n".to_owned(), name: "s".to_owned() };
+    assert_eq!(reader.secret(&name).await.unwrap(), [("host".to_owned(), b"db".to_vec())].into());
+    assert_eq!(reader.secret(&name).await.unwrap_err(), "secrets \"s\" not found");
+    let error = reader.secret(&name).await.unwrap_err();
+    assert!(error.contains("forbidden"), "{error}");
+    assert_eq!(*paths.lock(), ["/api/v1/namespaces/n/secrets/s"; 3]);
+}
+
+#[tokio::test]
+async fn the_lists_of_all_hosts_are_visited() {
+    let stores = Stores::default();
+    let lists = HostLists(stores.hypervisors.clone());
+    sync(&stores, &home());
+    applied(&stores.hypervisors, &home(), host("node1", 1, &["a", "b"]));
+    applied(&stores.hypervisors, &home(), host("node2", 1, &[]));
+    let mut visited = BTreeSet::new();
+    lists.visit(&mut |vm, zone| _ = visited.insert((vm.to_owned(), zone.to_owned())));
+    assert_eq!(visited, ["a", "b"].map(|vm| (vm.to_owned(), "az-1".to_owned())).into());
+    assert!(lists.is_complete());
+    failing(&stores.hypervisors, &home(), Some("cut"));
+    assert!(!lists.is_complete());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_refresher_hears_of_its_datasource_and_of_vms_that_come_and_go() {
+    let stores = Stores::default();
+    let signals = follow(&stores, datasource_key(&Configuration::default().common));
+    sync(&stores, &home());
+    let is_heard = async || tokio::time::timeout(Duration::from_secs(1), signals.changed()).await.is_ok();
+    applied(&stores.datasources, &home(), datasource("other", 1));
+    assert!(!is_heard().await);
+    applied(&stores.datasources, &home(), datasource("nova-servers", 2));
+    assert!(is_heard().await);
+    deleted(&stores.datasources, &home(), datasource("nova-servers", 3));
+    assert!(is_heard().await);
+    applied(&stores.hypervisors, &home(), host("node1", 4, &["a"]));
+    assert!(is_heard().await);
+    applied(&stores.hypervisors, &home(), host("node1", 5, &["a"]));
+    assert!(!is_heard().await, "the same VMs");
+    applied(&stores.hypervisors, &home(), host("node1", 6, &["b"]));
+    assert!(is_heard().await);
+}
+
+fn memory() -> Memory {
+    let vms = VmSource::new(Arc::new(SystemClock), Duration::from_secs(3600));
+    Memory::new(MemorySettings { vms, ..MemorySettings::default() }, &Routes::home_only())
+}
+
+fn snapshot(memory_mib: u64, as_of: Timestamp) -> VmSnapshot {
+    let flavor = Flavor { name: "m1".into(), vcpus: 2, memory_mib, disk_gib: 0, extra_specs: [].into() };
+    let row = VmRow { id: "vm-1".into(), host: "node1".into(), flavor: "m1".into(), ..VmRow::default() };
+    VmSnapshot::new(vec![row], vec![flavor], as_of)
+}
+
+#[tokio::test]
+async fn sizes_are_those_of_a_snapshot_that_may_be_used() {
+    let memory = memory();
+    let sizes = SnapshotVmSizes::new(memory.vms.clone());
+    let size = async |vm: &str| sizes.size(&vm.into()).await.unwrap().map(|size| size.memory);
+    assert_eq!(size("vm-1").await, None, "nothing was read");
+    memory.vms.publish(snapshot(1024, Timestamp::now()));
+    assert_eq!(size("vm-1").await, Some(berth_core::Bytes::from_mib(1024)));
+    assert_eq!(size("vm-2").await, None);
+    memory.vms.publish(snapshot(1024, Timestamp::UNIX_EPOCH));
+    assert_eq!(size("vm-1").await, None, "too old");
+}
+
+#[tokio::test]
+async fn each_snapshot_requests_the_in_flight_reservations_and_no_others() {
+    let memory = memory();
+    sync(&memory.stores, &home());
+    let mut flight = berth_crds::testing::slot("flight", 0);
+    flight.spec.committed_resource_reservation = None;
+    flight.spec.in_flight_reservation = Some(Default::default());
+    let flown = ObjectKey::new(home(), flight.metadata.name.clone().unwrap().as_str());
+    applied(&memory.stores.reservations, &home(), flight);
+    applied(&memory.stores.reservations, &home(), berth_crds::testing::slot("slot", 0));
+    let requests = requests_of_snapshots(&memory);
+    let _open = watches(&requests);
+    memory.vms.publish(snapshot(1024, Timestamp::now()));
+    assert_eq!((take_smallest(&requests), take_smallest(&requests)), (Some(flown), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_kind_of_failure_is_an_event_on_the_datasource_also_under_a_new_leader() {
+    let notes: Arc<Mutex<Vec<(Value, Value)>>> = Arc::default();
+    let seen = notes.clone();
+    let clusters: Clusters = scripted(move |request| {
+        seen.lock().push((request.body["reason"].clone(), request.body["regarding"]["name"].clone()));
+        Reply::Json(201, request.body.clone())
+    })
+    .into();
+    let (_, all) = metrics();
+    let (events, publishing) = Events::new(&clusters, None, all.events, CancellationToken::new());
+    tokio::spawn(publishing);
+    let (memory, keys) = (memory(), Configuration::default().common);
+    sync(&memory.stores, &home());
+    applied(&memory.stores.datasources, &home(), datasource("nova-servers", 1));
+    let fails = |kind| memory.vm_failures.send_replace(Some(Failure { kind, text: "broken".to_owned() }));
+    fails(FailureKind::Unreachable);
+    tokio::spawn(publish_failures(&memory, &keys, events));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    fails(FailureKind::TableEmptied);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    memory.vm_failures.send_replace(None);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let published = ["DatabaseUnreachable", "DatabaseTableEmptied"].map(|reason| (reason.into(), "nova-servers".into()));
+    assert_eq!(*notes.lock(), published);
+}

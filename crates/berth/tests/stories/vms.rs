@@ -1,0 +1,120 @@
+//! The VMs of the cloud, read from the database of a Datasource and from a SQLite file. Runs the real binary.
+
+use berth_crds::{Datasource, Reservation, ReservationType, labels, testing};
+use berth_postgres::Postgres;
+use kube::ResourceExt as _;
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::support::objects::host;
+use crate::support::waiting::so;
+use crate::support::world::World;
+
+const TABLES: &str = "\
+    CREATE TABLE openstack_servers_v4 (id text PRIMARY KEY, name text, status text, tenant_id text, created text, \
+      os_ext_az_availability_zone text, os_ext_srv_attr_host text, flavor_name text, os_type text); \
+    CREATE TABLE openstack_flavors_v2 (id text PRIMARY KEY, name text, vcpus bigint, ram bigint, disk bigint, \
+      extra_specs text); \
+    INSERT INTO openstack_flavors_v2 VALUES ('1', 'small', 15, 245760, 0, ''), ('2', 'large', 30, 491520, 0, '');";
+
+fn server(id: &str, flavor: &str) -> String {
+    format!(
+        "INSERT INTO openstack_servers_v4 VALUES ('{id}', '{id}', 'ACTIVE', 'p', '2026-02-01T08:00:00Z', '{}', 'node1', \
+         '{flavor}', NULL);",
+        testing::ZONE
+    )
+}
+
+/// The Secret `vms` with the access to a database of the cluster, which the operator may not read yet.
+async fn create_secret(world: &World, postgres: &Postgres, database: &str) {
+    let url = postgres.url(database);
+    let (_, port) = url.rsplit_once('/').unwrap().0.rsplit_once(':').unwrap();
+    let values = [("host", "127.0.0.1"), ("user", "berth"), ("password", "any"), ("port", port), ("database", database)];
+    let values = values.map(|(key, value)| format!("--from-literal={key}={value}"));
+    let _ = world.try_kubectl(&["delete", "secret", "vms", "--namespace=berth-system"]).await;
+    let mut arguments = vec!["create", "secret", "generic", "vms", "--namespace=berth-system"];
+    arguments.extend(values.iter().map(String::as_str));
+    world.kubectl(&arguments).await;
+}
+
+async fn grant_secret(world: &World) {
+    let role = ["create", "role", "vms", "--verb=get", "--resource=secrets", "--resource-name=vms", "-n", "berth-system"];
+    let subject = "--serviceaccount=berth-system:berth";
+    world.kubectl(&role).await;
+    world.kubectl(&["create", "rolebinding", "vms", "--role=vms", subject, "-n", "berth-system"]).await;
+}
+
+#[tokio::test]
+async fn the_database_of_a_datasource_is_read_as_soon_as_it_can_be() {
+    let postgres = berth_postgres::shared().await.unwrap();
+    postgres.create("story_vms").await.unwrap();
+    let rows = format!("{TABLES} {} {}", server("vm-1", "large"), server("vm-2", "small"));
+    postgres.ask("story_vms", &rows).await.unwrap();
+    let mut world = World::without_operator().await;
+    for kind in ["role", "rolebinding"] {
+        // They may be left from an earlier run.
+        let _ = world.try_kubectl(&["delete", kind, "vms", "-n", "berth-system"]).await;
+    }
+    world.create(&host("node1", 2)).await;
+    world.report_vm("node1", "vm-1", 480).await;
+    world.start().await;
+    world.until_metric("berth_vm_source_configured", &[], 0).await;
+
+    create_secret(&world, postgres, "story_vms").await;
+    let datasource = json!({ "metadata": { "name": "nova-servers" }, "spec": {
+        "schedulingDomain": "nova", "type": "openstack",
+        "databaseSecretRef": { "name": "vms", "namespace": "berth-system" },
+    } });
+    world.create_raw::<Datasource>(datasource).await.unwrap();
+    world.event_says("DatabaseSecretUnusable", "failed to get secret berth-system/vms").await;
+    world.until_metric("berth_vm_source_configured", &[], 1).await;
+    grant_secret(&world).await;
+    world.until_metric("berth_vm_source_vms", &[], 2).await;
+    world.until_metric("berth_vms_unlisted", &[testing::ZONE], 1).await;
+    world.report_vm("node1", "vm-2", 240).await;
+    world.until_metric("berth_vms_unlisted", &[testing::ZONE], 0).await;
+    world.until_metric("cortex_db_connections_open", &["story_vms"], 1).await;
+
+    postgres.ask("story_vms", &server("vm-3", "small")).await.unwrap();
+    world.report_vm("node1", "vm-3", 240).await;
+    world.until_metric("berth_vm_source_vms", &[], 3).await;
+    let log = world.operator().log();
+    assert!(log.contains("connection to the database of VMs not encrypted"), "{log}");
+    world.end().await;
+}
+
+fn resize(vm: &str) -> Reservation {
+    let mut flight = testing::slot("resize", 0);
+    flight.metadata.name = Some("resize-1".to_owned());
+    flight.metadata.annotations = None;
+    flight.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_IN_FLIGHT.to_owned())].into());
+    flight.spec.type_ = ReservationType::InFlightReservation;
+    flight.spec.committed_resource_reservation = None;
+    flight.spec.target_host = Some("node1".to_owned());
+    let data = flight.spec.in_flight_reservation.get_or_insert_default();
+    (data.vm_id, data.intent) = (Some(vm.to_owned()), "resize".to_owned());
+    flight
+}
+
+#[tokio::test]
+async fn a_resize_on_the_same_host_ends_when_the_table_has_the_new_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("vms.db");
+    let table = Connection::open(&file).unwrap();
+    table.execute_batch(&format!("{TABLES} {}", server("vm-1", "small"))).unwrap();
+    let mut world = World::without_operator().await;
+    world.create(&host("node1", 4)).await;
+    world.report_vm("node1", "vm-1", 240).await;
+    world.use_keys(&json!({ "vmSourceSqlite": file }));
+    world.start().await;
+    world.until_metric("berth_vm_source_vms", &[], 1).await;
+    world.create(&resize("vm-1")).await;
+    world.object_says("resize-1", "VMSizeMismatch", "").await;
+    table.execute_batch("UPDATE openstack_servers_v4 SET flavor_name = 'large'").unwrap();
+    let is_deleted = |seen: &crate::support::seen::Seen| {
+        let names: Vec<_> = seen.reservations.iter().map(ResourceExt::name_any).collect();
+        so(names.is_empty(), || format!("{names:?}"))
+    };
+    world.until("the in-flight reservation is deleted", is_deleted).await;
+    world.end().await;
+}
