@@ -22,6 +22,7 @@ use berth_scheduler_api::pipelines::{self, PipelineController};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config::{Configuration, Controller};
 use berth_telemetry::ids::FreshIds;
+use berth_vm_source::VmSource;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
@@ -153,6 +154,7 @@ fn commitments(
         settings: commitment_settings(environment.configuration),
         cores: cores(memory, environment),
         changes: stores.changes.clone(),
+        vms: environment.vms(),
     })
 }
 
@@ -192,6 +194,7 @@ fn slots(
         ids: environment.ids.clone(),
         settings: slot_settings(environment.configuration),
         requests: memory.queues.slots.clone(),
+        vms: environment.vms(),
     })
 }
 
@@ -292,6 +295,11 @@ fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> Pipeli
 }
 
 impl Environment<'_> {
+    /// The VMs that the controllers read.
+    fn vms(&self) -> VmSource {
+        VmSource::none()
+    }
+
     pub(super) fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
         let counted = self.metrics.cluster.writes.clone();
         Writer::new(store.clone(), self.clusters.clone()).fenced(self.fence.clone()).counted(counted)
@@ -313,6 +321,7 @@ fn commitment_settings(configuration: &Configuration) -> Settings {
         delays: Delays { retry: keys.requeue_interval_retry, cap: keys.max_requeue_interval },
         pipelines: pipelines(configuration),
         slot_creation_delay: keys.slot_creation_delay,
+        takes_over_vms: keys.enable_payg_pre_allocation,
     }
 }
 
@@ -326,5 +335,6 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
+        adopts_vms: configuration.feature_gates.committed_resource_tracking,
     }
 }
