@@ -73,6 +73,7 @@ impl Scene {
             taken: NameLookup(Arc::new(|_| false)),
             groups: Ok(self.groups.clone()),
             outdated: None,
+            vms: Vec::new(),
             free_capacity: BTreeMap::new(),
             disruption_limited: None,
             shortage: None,
@@ -92,6 +93,7 @@ pub fn world(facts: &CommitmentFacts) -> Option<PlannerInput<'_>> {
         slots: facts.slots(),
         free_capacity: &facts.free_capacity,
         taken: &|_| false,
+        vms: &facts.vms,
         max_new_slots: None,
         change: None,
     })

@@ -109,6 +109,7 @@ pub fn slot_request(number: u64, chance: &mut Rng) -> SlotRequest {
         project,
         zone,
         size: flavor.size(),
+        vms: [].into(),
         flavor,
         domain_name: Some("acme".to_owned()),
         pipeline: String::new(),

@@ -11,7 +11,7 @@
 //! view.set_host(Host { name: "node-1".into(), capacity: size(512, 64).into(), ..Host::default() });
 //!
 //! let key = SlotKey::new(ClusterName::home(), "slot-0");
-//! view.assume(Assumed { key: key.clone(), host: "node-1".into(), size: size(128, 16), doubt: false });
+//! view.assume(Assumed { key: key.clone(), host: "node-1".into(), size: size(128, 16), vms: [].into(), doubt: false });
 //! let node: HostName = "node-1".into();
 //! assert_eq!(view.free(&node), Some(size(384, 48).into()));
 //! view.forget(&key);

@@ -115,6 +115,18 @@ impl<'v> Overlay<'v> {
         Some(self.state(self.view.id(host)?)?.free())
     }
 
+    /// Free capacity of the host of an entry if the entry comes true: the slot counts there once, with the VMs that it
+    /// expects and those of the entry, and nowhere else.
+    pub fn free_if(&self, entry: &Assumed) -> Option<Amounts> {
+        let promise = entry.promise(self.view.reservation(&entry.key));
+        let vms = promise.expected().map(|(vm, size)| (vm.clone(), *size)).collect();
+        let mut future = self.clone();
+        future.forget(&entry.key);
+        future.release(&entry.key);
+        future.assume(Assumed { size: promise.size, vms, ..entry.clone() });
+        future.free(&entry.host)
+    }
+
     pub fn state(&self, id: HostId) -> Option<&HostState> {
         if self.touched_set.has(id) { self.touched.get(&id) } else { self.view.state(id) }
     }

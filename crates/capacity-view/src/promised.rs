@@ -33,18 +33,21 @@ pub(crate) fn promised_capacity(
     let known = recorded.iter().map(|(reservation, _)| (&reservation.key, *reservation));
     let slots: BTreeMap<_, _> = known.chain(promised.iter().map(|promise| (&promise.key, promise))).collect();
     let plan = SlotsWithClaims::new(host, &slots, claims);
+    let now: BTreeMap<&SlotKey, Resources> = recorded.iter().map(|(slot, block)| (&slot.key, block.block)).collect();
+    let blocked = |slot: &Reservation| now.get(&slot.key).copied().unwrap_or_default();
+    // A VM that a slot is about to expect lowers its block only when the object shows that.
+    let at_least = |(slot, block): &(&Reservation, Block)| block.block.max(blocked(slot));
     let before = block::blocks_on(host, slots.values().copied());
     let after = block::blocks_on(host, slots.iter().map(|(key, slot)| plan.slots.get(*key).unwrap_or(slot)));
-    let covered = before.iter().zip(&after).filter_map(|((slot, before), (_, after))| {
+    let covered = before.iter().zip(&after).filter_map(|(slot_before, slot_after)| {
+        let slot = slot_before.0;
         let promised = *plan.to_come.get(&slot.key)?;
-        let recorded =
-            recorded.iter().find(|(known, _)| known.key == slot.key).map_or(Resources::ZERO, |(_, now)| now.block);
         // The extra part already contains the growth of the slot, and instances fill that first.
-        let grown = (before.block - recorded).at_least_zero();
-        Some((slot.key.clone(), (promised - (after.block - before.block) - grown).at_least_zero()))
+        let grown = at_least(slot_before) - blocked(slot);
+        Some((slot.key.clone(), (promised - (at_least(slot_after) - at_least(slot_before)) - grown).at_least_zero()))
     });
-    let total: Resources = after.iter().map(|(_, block)| block.block).sum();
-    let now: Resources = recorded.iter().map(|(_, block)| block.block).sum();
+    let total: Resources = after.iter().map(at_least).sum();
+    let now: Resources = now.values().copied().sum();
     PromisedCapacity { extra: (total - now).at_least_zero() + plan.besides, covered: covered.collect() }
 }
 

@@ -92,7 +92,7 @@ impl View {
             self.index.remove(&known.reservation);
         }
         self.index.insert(&reservation);
-        if self.assumed.get(&key).is_some_and(|entry| entry.shown_by(&reservation)) {
+        if self.assumed.get(&key).is_some_and(|entry| entry.is_shown_by(&reservation)) {
             self.drop_assumed(&key);
         }
         touched.extend(claim.and_then(|instance| self.claims.remove(&instance)));
@@ -269,6 +269,19 @@ impl View {
     /// All claims with what is needed to take them over.
     pub fn held_claims(&self) -> impl ExactSizeIterator<Item = &HeldClaim> {
         self.claims.held()
+    }
+
+    /// The hosts that list a VM, running or not.
+    pub fn hosts_of_vm(&self, vm: &VmId) -> BTreeSet<HostName> {
+        self.vm_locations.of(vm)
+    }
+
+    /// True when another slot than this one expects the VM, is about to, or has been promised it.
+    pub fn is_vm_of_other_slot(&self, vm: &VmId, slot: &SlotKey) -> bool {
+        let booked = self.claim_of(vm).and_then(|claim| claim.slot.as_ref());
+        self.slots_expecting(vm).any(|other| other.key != *slot)
+            || self.all_assumed().any(|entry| entry.key != *slot && entry.vms.contains_key(vm))
+            || booked.is_some_and(|booked| booked != slot)
     }
 
     pub fn slots_expecting(&self, vm: &VmId) -> impl Iterator<Item = &Reservation> {

@@ -152,7 +152,7 @@ fn a_probe_of_the_empty_data_centre_counts_reservations_whole_and_no_vms() {
     let vm = ("vm", size(8, 64));
     let landing = Reservation { kind: ReservationKind::InFlight("other".into()), ..slot("i", "h", &[]) };
     let mut view = view(&[host("h", &[vm, ("guest", size(4, 4))])], &[slot("s", "h", &[vm]), landing]);
-    view.assume(Assumed { key: key("new"), host: "h".into(), size: size(1, 1), doubt: false });
+    view.assume(Assumed { key: key("new"), host: "h".into(), size: size(1, 1), vms: [].into(), doubt: false });
     let empty = Question { assume_empty: true, ..Question::default() };
     assert_eq!(found(&view, "h", &empty), (48, 384));
     assert_eq!(found(&view, "h", &Question { ignore_committed: true, ..empty }), (64, 512));
@@ -161,7 +161,7 @@ fn a_probe_of_the_empty_data_centre_counts_reservations_whole_and_no_vms() {
 #[test]
 fn an_assumed_slot_takes_capacity_until_its_object_shows_it_and_not_twice() {
     let mut view = view(&[host("h", &[]), host("other", &[])], &[]);
-    let entry = Assumed { key: key("s"), host: "h".into(), size: size(16, 128), doubt: false };
+    let entry = Assumed { key: key("s"), host: "h".into(), size: size(16, 128), vms: [].into(), doubt: false };
     view.assume(entry.clone());
     assert_eq!(free(&view, "h"), (48, 384));
     view.assume(Assumed { host: "other".into(), ..entry.clone() });
@@ -179,11 +179,11 @@ fn an_assumed_slot_takes_capacity_until_its_object_shows_it_and_not_twice() {
 #[test]
 fn a_slot_that_grows_holds_its_new_size_before_it_shows_it() {
     let mut view = view(&[host("h", &[])], &[slot("s", "h", &[])]);
-    view.assume(Assumed { key: key("s"), host: "h".into(), size: size(32, 256), doubt: false });
+    view.assume(Assumed { key: key("s"), host: "h".into(), size: size(32, 256), vms: [].into(), doubt: false });
     assert_eq!(free(&view, "h"), (32, 256));
     view.forget(&key("s"));
     assert_eq!(free(&view, "h"), (48, 384));
-    view.assume(Assumed { key: key("s"), host: "h".into(), size: size(1, 1), doubt: false });
+    view.assume(Assumed { key: key("s"), host: "h".into(), size: size(1, 1), vms: [].into(), doubt: false });
     assert_eq!(free(&view, "h"), (48, 384), "a slot releases nothing before it shows the release");
 }
 
@@ -217,12 +217,12 @@ fn a_decision_sees_its_own_steps_and_others_see_them_when_it_is_committed() {
     overlay.shrink(&key("b"), size(8, 64));
     assert_eq!(free_here(&overlay), size(56, 448));
     overlay.restore(&key("b"));
-    overlay.assume(Assumed { key: key("c"), host: "h".into(), size: size(4, 32), doubt: false });
+    overlay.assume(Assumed { key: key("c"), host: "h".into(), size: size(4, 32), vms: [].into(), doubt: false });
     assert_eq!(free_here(&overlay), size(44, 352));
     assert_eq!((overlay.changes_slot(&key("a")), overlay.changes_slot(&key("c"))), (true, false));
     assert_eq!(free(&view, "h"), (32, 256), "the view shows no change");
     let mut overlay = view.overlay();
-    overlay.assume(Assumed { key: key("c"), host: "h".into(), size: size(4, 32), doubt: false });
+    overlay.assume(Assumed { key: key("c"), host: "h".into(), size: size(4, 32), vms: [].into(), doubt: false });
     let entries = overlay.into_entries();
     view.commit(entries);
     assert_eq!(free(&view, "h"), (28, 224));

@@ -46,7 +46,7 @@ fn slot(number: i64, in_force: bool, vms: &[&str]) -> Reservation {
 
 /// The first steps of every slot: a decision, the write of it, and the end of the apply.
 fn begins(view: &mut View, number: i64) {
-    view.assume(Assumed { key: key(number), host: "h".into(), size: size(1), doubt: false });
+    view.assume(Assumed { key: key(number), host: "h".into(), size: size(1), vms: [].into(), doubt: false });
     view.set_reservation(slot(number, false, &[]));
     view.forget(&key(number));
     view.set_reservation(slot(number, true, &[]));

@@ -197,7 +197,7 @@ proptest! {
         let name = host.name.clone();
         view.set_host(host);
         let entry = Assumed {
-            key: SlotKey::new(ClusterName::home(), "s"), host: name.clone(), size: entry_size, doubt: false,
+            key: SlotKey::new(ClusterName::home(), "s"), host: name.clone(), size: entry_size, vms: [].into(), doubt: false,
         };
         let before = view.free(&name).unwrap().known();
         view.assume(entry.clone());
@@ -264,7 +264,7 @@ fn absurd_sizes_never_make_capacity() {
     let (project, group) = (ProjectId::from("p"), GroupName::from("g"));
     for name in ["a", "b", "c"] {
         let entry =
-            Assumed { key: SlotKey::new(ClusterName::home(), name), host: "h".into(), size: huge, doubt: false };
+            Assumed { key: SlotKey::new(ClusterName::home(), name), host: "h".into(), size: huge, vms: [].into(), doubt: false };
         let owned = if name == "c" { ("other".into(), "g".into()) } else { (project.clone(), group.clone()) };
         view.set_reservation(Reservation { project: owned.0, group: owned.1, ready: true, ..plain(&entry) });
     }

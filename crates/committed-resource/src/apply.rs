@@ -10,9 +10,11 @@ use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
+use jiff::Timestamp;
 
 use crate::error::Error;
 use crate::facts::CommitmentFacts;
+use crate::metrics::CommitmentMetrics;
 use crate::object::{self, Origin};
 use crate::plan::{CommitmentDecision, CommitmentPlan, Finalizer, ReleasedSlot};
 use crate::read::is_slot;
@@ -28,6 +30,8 @@ pub(crate) struct Apply<'a, S> {
     pub(crate) scheduler: &'a S,
     pub(crate) pauses: &'a Pauses,
     pub(crate) commitment: &'a CommittedResource,
+    pub(crate) metrics: &'a CommitmentMetrics,
+    pub(crate) now: Timestamp,
     pub(crate) origin: Origin,
 }
 
@@ -149,9 +153,13 @@ impl<S: Scheduler> Apply<'_, S> {
         let key = object_key(&decided.plan, &new.name);
         let reservations = self.reservations.with_permit(&key.cluster).await;
         self.check_preconditions()?;
-        let object = object::created(target, new, host, &self.origin);
+        let object = object::created(target, new, host, &self.origin, self.now);
         let written = reservations.create(&key.cluster, &object).await;
-        self.noting_doubt(&key, written).map(drop)
+        self.noting_doubt(&key, written)?;
+        if new.around.is_some() {
+            self.metrics.around_vms.with_label_values(&[target.group.as_str(), target.zone.as_str()]).inc();
+        }
+        Ok(())
     }
 
     /// A write of unknown outcome may have taken free capacity: the scheduler must keep it until the object was read

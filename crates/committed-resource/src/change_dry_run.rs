@@ -1,14 +1,14 @@
 //! A dry run of a whole change: the reconciliations of its commitments with their new specs. Everything that the change
 //! releases counts as free, cores included; nothing is written or kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_cluster::ObjectKey;
-use berth_core::CommitmentUuid;
 use berth_core::commitment::Phase;
 use berth_core::planner::NewSlot;
 use berth_core::slot::{self, Slot};
+use berth_core::{CommitmentUuid, VmId};
 use berth_crds::conditions::commitment::Message;
 use berth_crds::{CommittedResource, CommittedResourceSpec, facts};
 use berth_scheduler::{CommitmentRequest, DryRunPlacement, Scheduler, SchedulerError, pipeline_for};
@@ -60,7 +60,9 @@ impl<S: Scheduler> CommittedResourceController<S> {
         let now = self.context().clock.now();
         let group = group_of(change);
         let growing = change.iter().filter_map(|proposed| Some((proposed, proposed.object_after(now)?)));
-        let planned: Vec<_> = growing.map(|(proposed, object)| self.plan_proposed(proposed, &object, &group)).collect();
+        let mut taken = BTreeSet::new();
+        let planned = growing.map(|(proposed, object)| self.plan_proposed(proposed, &object, &group, &mut taken));
+        let planned: Vec<_> = planned.collect();
         if let Some(undecided) = planned.iter().find_map(undecided) {
             return undecided;
         }
@@ -88,9 +90,12 @@ impl<S: Scheduler> CommittedResourceController<S> {
         proposed: &'p ProposedCommitment,
         object: &CommittedResource,
         group: &ChangeGroup,
+        taken: &mut BTreeSet<VmId>,
     ) -> PlannedCommitment<'p> {
-        let facts = self.reader().facts_in(&proposed.key, object, Some(group));
+        let mut facts = self.reader().facts_in(&proposed.key, object, Some(group));
+        facts.vms.retain(|vm| !taken.contains(&vm.id));
         let plan = plan(&facts, self.context().settings.limits, self.context().clock.trusted_now());
+        taken.extend(plan.slots.around_vms().map(|(_, vm)| vm.id.clone()));
         let may_be_refused = facts.may_reject() || proposed.asks_for_what_has_ended(self.context().clock.now());
         PlannedCommitment { proposed, facts, plan, may_be_refused }
     }
@@ -185,7 +190,7 @@ impl PlannedCommitment<'_> {
     }
 
     fn needs_hosts(&self) -> bool {
-        !self.plan.slots.create.is_empty() || self.waiting().next().is_some()
+        self.plan.slots.unplaced().next().is_some() || self.waiting().next().is_some()
     }
 
     fn request(&self, placing: &Placing) -> CommitmentRequest {
@@ -210,6 +215,7 @@ impl PlannedCommitment<'_> {
             flavor: groups.get(&slot.group)?.flavor(&slot.flavor)?.clone(),
             size: written.map_or(slot.size, |update| update.size),
             prefer: None,
+            around: None,
         })
     }
 
@@ -222,7 +228,8 @@ impl PlannedCommitment<'_> {
     fn rejection(&self, found: &DryRunPlacement) -> Option<(CommitmentUuid, String)> {
         found.shortage.as_ref().filter(|_| self.may_be_refused)?;
         let placed = self.staying().filter(|slot| slot.target_host.is_some()).count();
-        let placed = placed + self.plan.slots.take_over.len() + found.hosts.iter().flatten().count();
+        let placed = placed + self.plan.slots.take_over.len() + self.plan.slots.around_vms().count();
+        let placed = placed + found.hosts.iter().flatten().count();
         let text = Message::InsufficientCapacity { placed, wanted: self.plan.slots.total() }.to_string();
         Some((self.proposed.uuid.clone(), text))
     }

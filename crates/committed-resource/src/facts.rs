@@ -9,12 +9,12 @@ use berth_cluster::{CompletenessProof, FlavorGroupsError, ObjectKey, Partial, Pa
 use berth_core::commitment::{Spec, State};
 use berth_core::flavor::FlavorGroups;
 use berth_core::host::ConditionStatus;
-use berth_core::planner::Target;
+use berth_core::planner::{RunningVm, Target};
 use berth_core::slot::Slot;
 use berth_core::{ClusterName, Cores, HostName, Resources, SlotName};
 use berth_crds::conditions::commitment::Reason;
 use berth_crds::{CommitmentState, CommittedResource, Condition, Reservation, conditions};
-use berth_scheduler::{SchedulerError, Shortage};
+use berth_scheduler::{Pin, SchedulerError, Shortage};
 use jiff::Timestamp;
 
 use crate::block_reason::{BlockReason, UnreadableHost};
@@ -56,6 +56,8 @@ pub struct CommitmentFacts {
     pub outdated: Option<FlavorGroupsError>,
     /// Free capacity on the hosts of slots that are smaller than their flavor.
     pub free_capacity: BTreeMap<HostName, Resources>,
+    /// VMs that its project runs in the zone outside of slots, if slots may be created around them.
+    pub vms: Vec<RunningVm>,
     /// The condition `DisruptionLimited` of the first of its slots that has one.
     pub disruption_limited: Option<Condition>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
@@ -146,6 +148,15 @@ impl CommitmentFacts {
     /// A Hypervisor that cannot be read and may be in the wanted zone.
     pub fn host_unreadable(&self) -> Option<&UnreadableHost> {
         self.site.as_ref().ok()?.host_unreadable.as_ref()
+    }
+
+    /// The scheduler has refused this: no further plan of this reconciliation asks for it.
+    pub(crate) fn rule_out(&mut self, refused: &Pin) {
+        if refused.vms.is_empty() {
+            self.free_capacity.remove(&refused.host);
+        } else {
+            self.vms.retain(|vm| !refused.vms.contains_key(&vm.id));
+        }
     }
 
     /// `<object name>-`, the start of every slot name.

@@ -23,6 +23,13 @@ const SLOT_LIMIT: Metric = Metric {
     help: "Plans that exceeded maxSlotsPerCommitment.",
 };
 
+const AROUND_VMS: Metric = Metric {
+    name: "berth_slots_created_around_vms_total",
+    kind: Kind::Counter,
+    labels: &["flavor_group", "availability_zone"],
+    help: "Slots that were created around VMs which ran outside of slots (enablePaygPreAllocation).",
+};
+
 const PAUSED: Metric = Metric {
     name: "berth_paused_commitments",
     kind: Kind::Gauge,
@@ -35,6 +42,8 @@ const PAUSED: Metric = Metric {
 pub struct CommitmentMetrics {
     /// Plans that ended with the slot limit, by flavor group and zone.
     pub slot_limit: IntCounterVec,
+    /// Slots that were created around VMs, by flavor group and zone.
+    pub around_vms: IntCounterVec,
 }
 
 impl CommitmentMetrics {
@@ -42,7 +51,7 @@ impl CommitmentMetrics {
         let store = commitments.clone();
         metrics.computed(&UNFULFILLED, move || unfulfilled(&store))?;
         metrics.computed(&PAUSED, move || paused(&commitments))?;
-        Ok(Self { slot_limit: metrics.counter(&SLOT_LIMIT)? })
+        Ok(Self { slot_limit: metrics.counter(&SLOT_LIMIT)?, around_vms: metrics.counter(&AROUND_VMS)? })
     }
 }
 

@@ -3,7 +3,7 @@
 use berth_core::planner::{NewSlot, Target};
 use berth_core::{HostName, Resources};
 use berth_crds::reservation::CommittedResourceReservationSpec;
-use berth_crds::{Reservation, ReservationSpec, ReservationType, Time, facts, labels};
+use berth_crds::{Allocation, Reservation, ReservationSpec, ReservationType, Time, facts, labels};
 use jiff::Timestamp;
 
 /// The creator of slots, and the commitment for which they are created.
@@ -16,7 +16,14 @@ pub struct Origin {
     pub creator: &'static str,
 }
 
-pub fn created(target: &Target, new: &NewSlot, host: Option<&HostName>, origin: &Origin) -> Reservation {
+pub fn created(
+    target: &Target,
+    new: &NewSlot,
+    host: Option<&HostName>,
+    origin: &Origin,
+    now: Timestamp,
+) -> Reservation {
+    let allocation = |size| Allocation { creation_timestamp: Time(now), resources: facts::resource_map(size) };
     let mut object = Reservation::new(
         new.name.as_str(),
         ReservationSpec {
@@ -35,6 +42,7 @@ pub fn created(target: &Target, new: &NewSlot, host: Option<&HostName>, origin: 
                 domain_id: Some(target.domain.to_string()).filter(|domain| !domain.is_empty()),
                 creator: Some(origin.creator.to_owned()),
                 parent_generation: Some(target.generation),
+                allocations: new.vms().into_iter().map(|(vm, size)| (vm.to_string(), allocation(size))).collect(),
                 ..CommittedResourceReservationSpec::default()
             }),
             ..ReservationSpec::default()
@@ -137,8 +145,8 @@ mod tests {
     fn slot() -> Reservation {
         let flavor = Flavor { name: "f".into(), vcpus: 4, memory_mib: 2048, disk_gib: 0, extra_specs: [].into() };
         let size = flavor.part(Bytes::from_mib(1024));
-        let new = NewSlot { name: "commitment-uuid-1-0".into(), number: 0, flavor, size, prefer: None };
-        created(&target(), &new, Some(&"node-1".into()), &origin())
+        let new = NewSlot { name: "commitment-uuid-1-0".into(), number: 0, flavor, size, prefer: None, around: None };
+        created(&target(), &new, Some(&"node-1".into()), &origin(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

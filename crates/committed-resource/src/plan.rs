@@ -1,9 +1,11 @@
 //! Plan and decide: which slots a commitment gets, and which hosts. `plan` is a function of facts; `decide` calls the
 //! scheduler once for the whole plan, and plans again if a slot cannot be restored on its host.
 
+use std::collections::BTreeMap;
+
 use berth_core::commitment::{Phase, ResourceType, State};
 use berth_core::slot::Slot;
-use berth_core::{HostName, SlotKey, planner};
+use berth_core::{HostName, SlotKey, SlotName, planner};
 use berth_scheduler::{
     CommitmentRequest, Handover, Pin, Placement, Scheduler, SchedulerError, Shortage, SlotRequest, WaitingRank,
 };
@@ -123,8 +125,8 @@ fn nothing(facts: &CommitmentFacts, verdict: Verdict) -> CommitmentPlan {
 
 /// Finds hosts for the plan of a reconciliation. The entries that it makes in the capacity view are in
 /// [`CommitmentDecision::assumed`]; the caller ends them with [`Scheduler::applied`] when the apply has ended.
-/// A host that has no free capacity for a larger slot after all leaves `facts.free_capacity`, and the reconciliation is planned
-/// again.
+/// A host that has no free capacity for a larger slot after all leaves the facts, as does a VM that cannot be taken over,
+/// and the reconciliation is planned again.
 pub async fn decide<S: Scheduler>(
     facts: &mut CommitmentFacts,
     limits: Limits,
@@ -134,43 +136,42 @@ pub async fn decide<S: Scheduler>(
 ) -> Result<CommitmentDecision, SchedulerError> {
     loop {
         let mut decided = CommitmentDecision::undecided(plan(facts, limits, now));
-        let full = match pin(&mut decided, scheduler).await {
-            Ok(None) => match place_slots(facts, &mut decided, scheduler, placing).await {
+        let refused = match pin(&mut decided, scheduler).await {
+            Ok(refused) if refused.is_empty() => match place_slots(facts, &mut decided, scheduler, placing).await {
                 Ok(()) => return Ok(decided),
                 Err(error) => Err(error),
             },
-            Ok(Some(full)) => Ok(full),
-            Err(error) => Err(error),
+            other => other,
         };
         scheduler.applied(&decided.assumed);
-        facts.free_capacity.remove(&full?);
+        refused?.iter().for_each(|pin| facts.rule_out(pin));
     }
 }
 
-/// Keeps free capacity for slots that grow in place, or returns the host that has none.
-async fn pin<S: Scheduler>(
-    decided: &mut CommitmentDecision,
-    scheduler: &S,
-) -> Result<Option<HostName>, SchedulerError> {
+/// Keeps free capacity for slots that grow in place and for those around VMs. Returns what was refused.
+async fn pin<S: Scheduler>(decided: &mut CommitmentDecision, scheduler: &S) -> Result<Vec<Pin>, SchedulerError> {
+    let mut refused = Vec::new();
     for pin in pins(&decided.plan) {
         decided.assumed.push(pin.key.clone());
         if !scheduler.pin(&pin).await? {
-            return Ok(Some(pin.host));
+            refused.push(pin);
         }
     }
-    Ok(None)
+    Ok(refused)
 }
 
 fn pins(plan: &CommitmentPlan) -> Vec<Pin> {
-    let pin = |update: &planner::Update| {
-        Some(Pin {
-            key: plan.key(&update.name),
-            host: update.enlarge_on.clone()?,
-            size: update.size,
-            zone: plan.target.as_ref()?.zone.clone(),
-        })
+    let Some(target) = &plan.target else { return Vec::new() };
+    let pin = |name: &SlotName, host: &HostName, size, vms| Pin {
+        key: plan.key(name),
+        host: host.clone(),
+        size,
+        vms,
+        zone: target.zone.clone(),
     };
-    plan.slots.update.iter().filter_map(pin).collect()
+    let larger = plan.slots.update.iter().filter_map(|update| Some((update, update.enlarge_on.as_ref()?)));
+    let larger = larger.map(|(update, host)| pin(&update.name, host, update.size, BTreeMap::new()));
+    larger.chain(plan.slots.around_vms().map(|(new, vm)| pin(&new.name, &vm.host, new.size, new.vms()))).collect()
 }
 
 async fn place_slots<S: Scheduler>(
@@ -179,7 +180,7 @@ async fn place_slots<S: Scheduler>(
     scheduler: &S,
     placing: &Placing,
 ) -> Result<(), SchedulerError> {
-    if decided.plan.slots.create.is_empty() {
+    if decided.plan.slots.unplaced().next().is_none() {
         return Ok(());
     }
     let request = whole_request(facts, &decided.plan, placing);
@@ -189,7 +190,12 @@ async fn place_slots<S: Scheduler>(
             // for them does not end with this apply.
             let held = request.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
             decided.assumed.extend(held.map(|(slot, _)| slot.key.clone()));
-            (decided.hosts, decided.shortage, decided.used) = (hosts, shortage, used);
+            let mut found = hosts.into_iter();
+            let unplaced = decided.plan.slots.create.iter().zip(&mut decided.hosts);
+            for (_, host) in unplaced.filter(|(new, _)| new.around.is_none()) {
+                *host = found.next().flatten();
+            }
+            (decided.shortage, decided.used) = (shortage, used);
         }
         Placement::Later => decided.is_delayed = true,
     }
@@ -199,7 +205,7 @@ async fn place_slots<S: Scheduler>(
 pub(crate) fn whole_request(facts: &CommitmentFacts, plan: &CommitmentPlan, placing: &Placing) -> CommitmentRequest {
     let smaller = |update: &&planner::Update| update.enlarge_on.is_none();
     CommitmentRequest {
-        slots: plan.slots.create.iter().map(|new| slot_request(facts, plan, new, placing)).collect(),
+        slots: plan.slots.unplaced().map(|new| slot_request(facts, plan, new, placing)).collect(),
         release: plan.slots.release.iter().map(|release| plan.key(&release.name)).collect(),
         shrink: plan.slots.update.iter().filter(smaller).map(|update| (plan.key(&update.name), update.size)).collect(),
         all_or_nothing: plan.verdict == Verdict::Reserve && facts.may_reject(),
@@ -230,6 +236,7 @@ pub(crate) fn slot_request(
         zone,
         flavor: new.flavor.clone(),
         size: new.size,
+        vms: new.vms(),
         domain_name: placing.domain_name.clone(),
         pipeline: placing.pipeline.clone(),
         prefer: new.prefer.clone(),
@@ -239,7 +246,7 @@ pub(crate) fn slot_request(
 
 impl CommitmentDecision {
     fn undecided(plan: CommitmentPlan) -> Self {
-        let hosts = vec![None; plan.slots.create.len()];
+        let hosts = plan.slots.create.iter().map(|new| Some(new.around.as_ref()?.host.clone())).collect();
         Self {
             plan,
             hosts,

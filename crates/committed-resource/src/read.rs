@@ -15,6 +15,7 @@ use berth_core::{ClusterName, CommitmentUuid, HostName, Resources, SlotKey, Slot
 use berth_crds::conditions::{self, safety};
 use berth_crds::{CommitmentChange, CommittedResource, Condition, Hypervisor, Reservation, ReservationType, facts};
 use berth_scheduler::{Scheduler, SchedulerError, Shortage};
+use berth_vm_source::VmSource;
 use kube::ResourceExt;
 
 use crate::block_reason::UnreadableHost;
@@ -35,6 +36,8 @@ pub(crate) struct Reader<'a, S> {
     pub(crate) routes: &'a Routes,
     pub(crate) cores: &'a CoresBook,
     pub(crate) changes: &'a Store<CommitmentChange>,
+    /// The VMs, if commitments that grow take them over.
+    pub(crate) vms: Option<&'a VmSource>,
 }
 
 impl<S: Scheduler> Reader<'_, S> {
@@ -76,6 +79,7 @@ impl<S: Scheduler> Reader<'_, S> {
             free_capacity: self.free_capacity(&holdings, object, groups.as_deref().ok()),
             shortage: self.shortage(&holdings, site.as_ref().ok()),
             undecided: self.undecided(&holdings, site.as_ref().ok()),
+            vms: self.running_vms(&spec, site.as_ref().ok(), &holdings, groups.as_deref().ok()),
             capacity: self.capacity(&spec, &key.cluster),
             change: self.change(&spec, group, site.as_ref().ok(), groups.as_deref().ok()),
             holdings,

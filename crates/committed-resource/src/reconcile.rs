@@ -16,6 +16,7 @@ use berth_crds::{
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::ids::FreshIds;
+use berth_vm_source::VmSource;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use tracing::field::Empty;
@@ -50,6 +51,9 @@ pub struct Settings {
     /// `slotCreationDelay`: pause between two slots of a commitment, if an external scheduler places them; zero
     /// disables it.
     pub slot_creation_delay: Duration,
+    /// `enablePaygPreAllocation`: a commitment that grows first gets slots around VMs that its project runs outside of
+    /// slots.
+    pub takes_over_vms: bool,
 }
 
 /// The dependencies of the controller.
@@ -74,6 +78,7 @@ pub struct Context<S> {
     pub cores: Arc<CoresBook>,
     /// Changes, read only.
     pub changes: Store<CommitmentChange>,
+    pub vms: VmSource,
 }
 
 /// Turns commitments into slots.
@@ -264,6 +269,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
             routes: &self.context.routes,
             cores: &self.context.cores,
             changes: &self.context.changes,
+            vms: self.context.settings.takes_over_vms.then_some(&self.context.vms),
         }
     }
 
@@ -325,6 +331,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
             scheduler: &*self.context.scheduler,
             pauses: &self.context.pauses,
             commitment: object,
+            metrics: &self.context.metrics,
+            now: self.context.clock.now(),
             origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
         };
         let outcome = apply.run(&newest, facts, decided).await;

@@ -13,6 +13,7 @@ pub mod quantity;
 mod quoted;
 pub mod reservation;
 pub mod slot;
+pub mod slot_choice;
 pub mod slot_exchange;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]

@@ -1,10 +1,11 @@
 //! The slot planner: which slots make up the memory of a commitment.
 //!
-//! It decides sizes, not hosts. A plan is a value: planning again on the world that it describes plans nothing. PAYG
-//! pre-allocation is not part of it.
+//! It decides sizes, and hosts only for slots around VMs that run already. A plan is a value: planning again on the world
+//! that it describes plans nothing.
 
 mod change_group;
 mod grow;
+mod payg;
 mod release;
 mod repair;
 mod shrink;
@@ -16,7 +17,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::flavor::{Flavor, FlavorGroup, FlavorGroups};
-use crate::ids::{CommitmentUuid, DomainId, GroupName, HostName, ProjectId, SlotName, Zone};
+use crate::ids::{CommitmentUuid, DomainId, FlavorName, GroupName, HostName, ProjectId, SlotName, VmId, Zone};
 use crate::slot::{self, Slot};
 use crate::units::{Bytes, Resources};
 
@@ -50,7 +51,10 @@ pub struct PlannerInput<'a> {
     /// nothing is known, so nothing is enlarged there.
     pub free_capacity: &'a BTreeMap<HostName, Resources>,
     pub taken: &'a dyn Fn(&SlotName) -> bool,
-    /// Most new slots, when the commitment may be rejected (`maxSlotsPerCommitment`).
+    /// VMs of the project that run in the zone and belong to no slot, in any order: a commitment that grows takes them
+    /// over first.
+    pub vms: &'a [RunningVm],
+    /// Most new slots that need a host, when the commitment may be rejected (`maxSlotsPerCommitment`).
     pub max_new_slots: Option<u64>,
     /// The open change that the commitment belongs to: until its end nothing is released.
     pub change: Option<OpenChange<'a>>,
@@ -63,6 +67,14 @@ pub struct OpenChange<'a> {
     pub offered: &'a [Slot],
     /// The slots from before the change, while it is rolled back.
     pub former: &'a [FormerSlot],
+}
+
+/// A VM on the host where it is active.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningVm {
+    pub id: VmId,
+    pub host: HostName,
+    pub flavor: FlavorName,
 }
 
 /// A slot as it was before a change.
@@ -126,6 +138,8 @@ pub struct NewSlot {
     pub size: Resources,
     /// The host that it had before a change that is rolled back.
     pub prefer: Option<HostName>,
+    /// The VM that it is created around, on the host of the VM.
+    pub around: Option<RunningVm>,
 }
 
 /// A slot of another commitment that is taken over as it is.
@@ -164,6 +178,7 @@ pub fn plan(target: &Target, world: &PlannerInput<'_>) -> Result<SlotPlan, PlanE
     if draft.missing(target.memory) > Bytes::ZERO {
         let group = usable_group(target, world.groups)?;
         draft.create_former(target, group, world);
+        draft.take_over_vms(target, group, world);
         draft.restore(target.memory);
         draft.create(target, group, world)?;
     }
@@ -371,6 +386,16 @@ impl SlotPlan {
         self.kept + self.take_over.len() + self.create.len()
     }
 
+    /// The new slots that need a host.
+    pub fn unplaced(&self) -> impl Iterator<Item = &NewSlot> {
+        self.create.iter().filter(|new| new.around.is_none())
+    }
+
+    /// The new slots around VMs, each with its VM.
+    pub fn around_vms(&self) -> impl Iterator<Item = (&NewSlot, &RunningVm)> {
+        self.create.iter().filter_map(|new| Some((new, new.around.as_ref()?)))
+    }
+
     pub fn gone(&self) -> BTreeSet<&SlotName> {
         self.release.iter().map(|release| &release.name).collect()
     }
@@ -382,8 +407,22 @@ impl fmt::Display for SlotPlan {
         lines.extend(self.release.iter().map(|r| format!("release {} ({:?})", r.name, r.why)));
         lines.extend(self.update.iter().map(|u| format!("write {}: {}", u.name, u.size)));
         lines.extend(self.take_over.iter().map(|t| format!("take {} over from {}", t.name, t.from)));
-        lines.extend(self.create.iter().map(|c| format!("create {} of {}: {}", c.name, c.flavor.name, c.size)));
+        lines.extend(self.create.iter().map(ToString::to_string));
         f.write_str(if lines.is_empty() { "nothing to do".to_owned() } else { lines.join("; ") }.as_str())
+    }
+}
+
+impl NewSlot {
+    /// The VMs that it expects from its creation, each with the part of it that the slot holds.
+    pub fn vms(&self) -> BTreeMap<VmId, Resources> {
+        self.around.iter().map(|vm| (vm.id.clone(), self.size)).collect()
+    }
+}
+
+impl fmt::Display for NewSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "create {} of {}: {}", self.name, self.flavor.name, self.size)?;
+        self.around.iter().try_for_each(|vm| write!(f, " around VM {} on {}", vm.id, vm.host))
     }
 }
 

@@ -74,6 +74,7 @@ fn surplus<'m>(member: &'m GroupMember, groups: &FlavorGroups) -> Vec<&'m Slot> 
         slots: &member.slots,
         free_capacity: &none,
         taken: &|_| false,
+        vms: &[],
         max_new_slots: None,
         change: None,
     };

@@ -23,7 +23,7 @@ fn key(name: &str) -> Key {
 
 fn to_come(number: u64, gib: u64) -> Promise {
     let (host, size) = ("node1".to_owned(), testing::size(&format!("{gib}Gi"), &(gib / 16).to_string()));
-    Promise::Slot { key: key(&format!("commitment-well-kept-{number}")), host, size }
+    Promise::Slot { key: key(&format!("commitment-well-kept-{number}")), host, size, vms: [].into() }
 }
 
 fn vm(gib: u64, slot: Option<&str>) -> Promise {

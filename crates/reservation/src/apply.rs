@@ -1,6 +1,7 @@
 //! Apply: carries out the planned step of a slot. The process may end after every write; the next reconciliation finds
 //! the remaining work.
 
+mod adoption;
 mod disruption;
 mod misplaced;
 mod verification;

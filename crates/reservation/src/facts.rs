@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use berth_cluster::{CompletenessProof, PauseCause};
 use berth_core::slot::Slot;
-use berth_core::{HostName, VmId};
+use berth_core::{HostName, Resources, VmId};
 use berth_crds::Hypervisor;
 use berth_scheduler::HostVerdict;
 
@@ -18,6 +18,8 @@ pub struct ReservationFacts {
     /// The VMs that its status names, each with its host.
     pub confirmed: BTreeMap<VmId, HostName>,
     pub vms: BTreeMap<VmId, VmFact>,
+    /// VMs that run beside it on its host and belong into it, each with its size.
+    pub adoptable: BTreeMap<VmId, Resources>,
     /// The state of the host in `targetHost`, if it is set.
     pub host: HostFact,
     /// Whether the host is valid for the slot, as far as the capacity view knows.

@@ -4,6 +4,7 @@
 //! controller writes `spec.targetHost`: it finds a host for a slot without one, reports where the slot is in force, and
 //! clears a host that is gone or not valid.
 
+mod adoption;
 mod apply;
 mod dry_run;
 mod error;

@@ -37,10 +37,19 @@ const REVOKED: Metric = Metric {
     help: "Slots that lost their host, by cause: cleared, host_gone, no_such_host, wrong_zone, overbooked, oversubscribed.",
 };
 
+const ADOPTED: Metric = Metric {
+    name: "berth_vms_adopted_total",
+    kind: Kind::Counter,
+    labels: &["flavor_group"],
+    help: "VMs that ran beside a slot of their project and group and were added to its allocations.",
+};
+
 /// The metrics that reconciliations write; the others are computed when they are read.
 #[derive(Clone, Debug)]
 pub struct ReservationMetrics {
     pub revoked: IntCounterVec,
+    /// VMs that were added to slots beside which they ran, by flavor group.
+    pub adopted: IntCounterVec,
 }
 
 impl ReservationMetrics {
@@ -51,7 +60,7 @@ impl ReservationMetrics {
         metrics.computed(&ALLOCATED, move || allocated(&store))?;
         let store = reservations.clone();
         metrics.computed(&STATE, move || counted(&store, |object| state(object).to_vec()))?;
-        Ok(Self { revoked: metrics.counter(&REVOKED)? })
+        Ok(Self { revoked: metrics.counter(&REVOKED)?, adopted: metrics.counter(&ADOPTED)? })
     }
 }
 

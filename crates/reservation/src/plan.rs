@@ -1,10 +1,11 @@
 //! Plan: what a slot needs. A function of facts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use berth_cluster::CompletenessProof;
 use berth_core::host::Amounts;
-use berth_core::{HostName, Resources};
+use berth_core::{HostName, Resources, VmId};
 use berth_crds::Hypervisor;
 use berth_crds::conditions::reservation as texts;
 use berth_scheduler::HostVerdict;
@@ -45,6 +46,8 @@ pub enum ReservationStep {
     },
     /// It is in force, and its VMs differ from its status.
     Verify(VerificationPlan),
+    /// It is in force, and these VMs run beside it.
+    Adopt(BTreeMap<VmId, Resources>),
     /// It is in force; only the generation of its commitment must be echoed.
     Echo,
 }
@@ -132,8 +135,9 @@ fn plan_in_place(facts: &ReservationFacts, delays: Delays) -> ReservationPlan {
     let requeue_after = verified.requeue_after.unwrap_or(delays.active);
     let step = match heard {
         _ if verified.differs(facts) => ReservationStep::Verify(verified),
-        true => ReservationStep::Nothing,
         false => ReservationStep::Echo,
+        true if !facts.adoptable.is_empty() => ReservationStep::Adopt(facts.adoptable.clone()),
+        true => ReservationStep::Nothing,
     };
     step.requeue_after(requeue_after)
 }

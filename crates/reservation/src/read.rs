@@ -35,6 +35,7 @@ impl<S: Scheduler> ReservationController<S> {
             paused: self.context.pauses.slot(object),
             confirmed: confirmed(object),
             vms: self.vms(key, object, &slot, complete.as_ref()),
+            adoptable: self.adoptable_vms(key, &slot, complete.is_some()),
             hosts_are_complete: complete.is_some(),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host, &slot)),
             misplaced: self.misplaced(key, &slot, &verdict),

@@ -14,6 +14,7 @@ use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::ids::FreshIds;
+use berth_vm_source::VmSource;
 use parking_lot::Mutex;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span, info_span};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub delays: Delays,
     /// Which pipeline places the slots of which flavor group.
     pub pipelines: PipelineChoice,
+    /// `featureGates.committedResourceTracking`: a slot expects VMs of its project and group that run beside it.
+    pub adopts_vms: bool,
 }
 
 /// The dependencies of the controller.
@@ -58,6 +61,7 @@ pub struct Context<S> {
     pub settings: Settings,
     /// The requests of this controller: a decision about several slots enqueues the others.
     pub requests: Requests<ObjectKey>,
+    pub vms: VmSource,
 }
 
 /// Puts slots into force on hosts and keeps them there.
@@ -104,6 +108,9 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
             pipelines: &self.context.pipelines,
         };
         watches::declare(watches, &stores, &self.retries);
+        let (hosts, slots) = (self.context.hypervisors.clone(), self.store().clone());
+        let requests = self.context.requests.clone();
+        self.context.vms.on_change(move |change| requests.add(watches::map_vms(change, &hosts, &slots)));
     }
 
     fn first_keys(&self) -> Vec<ObjectKey> {
@@ -176,6 +183,7 @@ impl<S: Scheduler> ReservationController<S> {
             ReservationStep::Paused => self.context.scheduler.withdraw(&SlotKey::from(&key)),
             ReservationStep::Echo => self.write(&key, &object, None).await?,
             ReservationStep::Verify(verified) => self.verified(&key, &object, verified).await?,
+            ReservationStep::Adopt(vms) => self.adopt(&key, &object, &vms).await?,
             ReservationStep::Nameless => self.write_ready(&key, &object, nameless()).await?,
             ReservationStep::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
             ReservationStep::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why), None).await?,

@@ -39,6 +39,7 @@ pub(crate) fn request(key: SlotKey, slot: &Slot, context: RequestContext<'_>) ->
         zone: slot.zone.clone(),
         flavor: flavor.clone(),
         size: slot.size,
+        vms: [].into(),
         domain_name: context.domain_name.map(str::to_owned),
         pipeline: pipeline_for(&slot.group, context.pipelines).to_owned(),
         prefer: None,

@@ -9,6 +9,7 @@ use berth_crds::conditions::safety;
 use berth_crds::{
     CommittedResource, CommittedResourceSpec, Hypervisor, Knowledge, Pipeline, Reservation, ReservationType, labels,
 };
+use berth_vm_source::SnapshotChange;
 use kube::ResourceExt;
 use tokio::time::Instant;
 
@@ -84,20 +85,51 @@ fn zone_and_group(spec: &CommittedResourceSpec) -> ZoneAndGroup<'_> {
     [&spec.availability_zone, &spec.flavor_group_name]
 }
 
-/// A host concerns the slots on it when it comes, goes or changes its zone, and in any case those that expect a VM
-/// that came or went.
+/// A host concerns the slots on it when it comes, goes or changes its zone, and when a VM comes, goes, starts or stops; and
+/// in any case those that expect a VM that came or went.
 fn map_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (old, new) = (change.old.as_deref(), change.new.as_deref());
     let zone = |host: Option<&Hypervisor>| host.map(|host| host.labels().get(labels::ZONE).cloned());
     let (before, after) = (vms(old), vms(new));
     let mut keys = BTreeSet::new();
-    if zone(old) != zone(new) || before != after {
+    if zone(old) != zone(new) || before != after || active(old) != active(new) {
         keys.extend(slots(&RESERVATION_BY_HOST, &change.key.name, reservations));
     }
     for vm in before.symmetric_difference(&after) {
         keys.extend(slots(&RESERVATION_BY_VM, vm, reservations));
     }
     keys
+}
+
+/// A VM whose row is new or has changed concerns the slots of its project on the hosts that list it. The first snapshot
+/// concerns all slots on hosts.
+pub(crate) fn map_vms(
+    change: &SnapshotChange,
+    hypervisors: &Store<Hypervisor>,
+    reservations: &Store<Reservation>,
+) -> BTreeSet<ObjectKey> {
+    let SnapshotChange { former, present } = change;
+    if former.vms().is_empty() {
+        let slots = reservations.all().into_iter().filter(|entry| is_slot(&entry.object));
+        return slots.filter(|entry| !is_unplaced(&entry.object)).map(|entry| entry.key).collect();
+    }
+    let projects = present.changed_projects(former);
+    let vms = projects.iter().flat_map(|project| present.of_project(project));
+    let changed = vms.filter(|vm| former.vm(&vm.id) != Some(*vm));
+    let places: BTreeSet<_> = changed
+        .flat_map(|vm| hypervisors.select(&HYPERVISOR_BY_VM, vm.id.as_str()).into_iter().map(move |on| (on, &vm.project)))
+        .map(|(on, project)| (on.key.name, project))
+        .collect();
+    let slots = places.iter().flat_map(|(host, project)| {
+        let on_host = reservations.select(&RESERVATION_BY_HOST, host).into_iter();
+        on_host.filter(|entry| is_slot(&entry.object) && project_of(&entry.object) == project.as_str())
+    });
+    slots.map(|entry| entry.key).collect()
+}
+
+fn project_of(slot: &Reservation) -> &str {
+    let data = slot.spec.committed_resource_reservation.as_ref();
+    data.and_then(|data| data.project_id.as_deref()).unwrap_or_default()
 }
 
 /// The slots that wait until the hosts are known: those without a host, those whose host is not there, and those with a
@@ -164,6 +196,11 @@ pub(crate) fn is_slot(object: &Reservation) -> bool {
 pub(crate) fn vms(host: Option<&Hypervisor>) -> BTreeSet<&str> {
     let instances = host.and_then(|host| host.status.as_ref()).into_iter().flat_map(|status| &status.instances);
     instances.map(|vm| vm.id.as_str()).collect()
+}
+
+fn active(host: Option<&Hypervisor>) -> BTreeSet<&str> {
+    let instances = host.and_then(|host| host.status.as_ref()).into_iter().flat_map(|status| &status.instances);
+    instances.filter(|vm| vm.active).map(|vm| vm.id.as_str()).collect()
 }
 
 fn slots(index: &Index<Reservation>, value: &str, reservations: &Store<Reservation>) -> Vec<ObjectKey> {

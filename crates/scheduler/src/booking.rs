@@ -1,10 +1,9 @@
 //! Which slot of its project a VM goes into on the host that was chosen for it. The host is chosen elsewhere, and so is
 //! who writes it.
 
-use std::cmp::Reverse;
-
 use berth_capacity_view::View;
 use berth_core::reservation::Reservation;
+use berth_core::slot_choice::pick;
 use berth_core::{Bytes, GroupName, HostName, Resources, SlotKey, VmId};
 
 use crate::Request;
@@ -94,40 +93,4 @@ pub(crate) fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
 fn counts_before(view: &View, slot: &Reservation, vm: &VmId) -> bool {
     let Some(host) = slot.target_host.as_ref().filter(|host| lists(view, host, vm)) else { return false };
     view.slots_expecting(vm).any(|other| other.key < slot.key && other.hosts().any(|name| name == host))
-}
-
-/// The slot that covers most of the memory, then the tightest, then the first by name.
-fn pick<'s>(slots: impl IntoIterator<Item = (&'s SlotKey, Bytes)>, memory: Bytes) -> Option<&'s SlotKey> {
-    let left = slots.into_iter().filter(|(_, left)| *left > Bytes::ZERO);
-    left.min_by_key(|(key, left)| (Reverse((*left).min(memory)), *left, &key.name, &key.cluster)).map(|(key, _)| key)
-}
-
-#[cfg(test)]
-mod tests {
-    use berth_core::ClusterName;
-
-    use super::*;
-
-    fn picked(slots: &[(&str, i64)], gib: i64) -> Option<String> {
-        let slots: Vec<(SlotKey, Bytes)> = slots
-            .iter()
-            .map(|(name, left)| (SlotKey::new(ClusterName::home(), *name), Bytes::new(left << 30)))
-            .collect();
-        let slots = slots.iter().map(|(key, left)| (key, *left));
-        pick(slots, Bytes::new(gib << 30)).map(|key| key.name.to_string())
-    }
-
-    #[test]
-    fn the_slot_with_the_least_left_is_picked() {
-        for (slots, vm, expected) in [
-            (vec![("x", 24), ("y", 16), ("z", 12)], 16, Some("y")),
-            (vec![("x", 12), ("y", 10)], 16, Some("x")),
-            (vec![("slot-b", 24), ("slot-a", 24)], 16, Some("slot-a")),
-            (vec![("a", 30), ("b", 60), ("c", 20)], 25, Some("a")),
-            (vec![("a", 30), ("b", 60), ("c", 20)], 40, Some("b")),
-            (vec![("full", 0)], 16, None),
-        ] {
-            assert_eq!(picked(&slots, vm).as_deref(), expected, "{slots:?} {vm}");
-        }
-    }
 }

@@ -27,6 +27,8 @@ pub struct Request {
     pub flavor: Flavor,
     /// The size of one instance: the flavor's, or the slot's own.
     pub size: Resources,
+    /// Hosts on which a slot needs something else than its size, because VMs that it expects are there.
+    pub needs: Vec<(HostName, Resources)>,
     pub hints: Hints,
     /// Hosts that must not be used.
     pub ignore_hosts: Vec<HostName>,
@@ -158,6 +160,7 @@ impl Request {
             zone: Zone::default(),
             instances: 1,
             size: flavor.size(),
+            needs: Vec::new(),
             flavor,
             hints: Hints::default(),
             ignore_hosts: Vec::new(),
@@ -228,6 +231,12 @@ impl Request {
             "qemu" | "ch" => Ok(()),
             other => Err(SchedulerError::UnknownHypervisorType(other.to_owned())),
         }
+    }
+
+    /// The capacity that the request needs on this host.
+    pub(crate) fn need_on(&self, host: &HostName) -> Resources {
+        let own = self.needs.iter().find(|(name, _)| name == host);
+        own.map_or_else(|| self.need(), |(_, need)| *need)
     }
 
     /// The capacity that all instances of the request need together on one host.

@@ -1,8 +1,10 @@
 //! The questions and answers about slots: what needs a host, what came of it.
 
+use std::collections::BTreeMap;
+
 use berth_core::flavor::Flavor;
 use berth_core::host::Amounts;
-use berth_core::{CommitmentUuid, HostName, ProjectId, Resources, SlotKey, Zone};
+use berth_core::{CommitmentUuid, HostName, ProjectId, Resources, SlotKey, VmId, Zone};
 
 use crate::Shortage;
 
@@ -29,6 +31,9 @@ pub struct SlotRequest {
     /// The flavor named by the slot: its extra specs select hosts, its size does not.
     pub flavor: Flavor,
     pub size: Resources,
+    /// The VMs that the slot will expect from its creation, each with the size that it has there. On a host that lists
+    /// them it needs only what they do not occupy already. For a slot that exists the VMs of its object count instead.
+    pub vms: BTreeMap<VmId, Resources>,
     /// The name of the project's domain; `None` when no resolver is configured.
     pub domain_name: Option<String>,
     /// The pipeline, as [`crate::pipeline_for`] chose it; empty means inferred from the flavor.
@@ -44,7 +49,7 @@ impl SlotRequest {
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (self.size, &self.zone, &self.project) == (other.size, &other.zone, &other.project)
             && (&self.pipeline, &self.domain_name, &self.prefer) == (&other.pipeline, &other.domain_name, &other.prefer)
-            && self.flavor == other.flavor
+            && (&self.flavor, &self.vms) == (&other.flavor, &other.vms)
     }
 }
 
@@ -120,6 +125,10 @@ pub struct Pin {
     pub host: HostName,
     /// The whole size that the slot shall have there.
     pub size: Resources,
+    /// The VMs that the write will make the slot expect, each with the size that it has there. What they occupy on the
+    /// host already is not asked for again, so that this works on a full host. If another slot expects one of them, or is
+    /// about to, the answer is no.
+    pub vms: BTreeMap<VmId, Resources>,
     /// The zone of the slot; empty means any.
     pub zone: Zone,
 }

@@ -21,6 +21,7 @@ mod slots;
 mod traces;
 mod twice;
 mod waiting;
+mod vms;
 mod weighers;
 mod wrong_pipelines;
 
@@ -199,6 +200,7 @@ pub(crate) fn wanted(commitment: &str, created: i64, number: u64, size: Resource
         zone: "az".into(),
         flavor: flavor(1, 1024, &[("quota:hw_version", "g1")]),
         size,
+        vms: [].into(),
         domain_name: None,
         pipeline: String::new(),
         prefer: None,

@@ -203,7 +203,7 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
     let values = json!({
         "enabledControllers": ["nova-pipeline-controllers", "capacity-controller"],
         "enabledTasks": ["commitments-sync-task"],
-        "committedResourceController": {"enablePaygPreAllocation": true, "requeueIntervalRetry": "1m"},
+        "committedResourceController": {"requeueIntervalRetry": "1m"},
         "committedResourceAPI": {
             "quotaServedAvailabilityZones": ["a"], "enableReportUsage": false, "watchPollInterval": "1s"
         },
@@ -215,11 +215,6 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
     let found = findings(read(&values, false));
     let expected = [
         ("enabledControllers[1]", Severity::Warning, "has no effect: this version has no capacity controller"),
-        (
-            "committedResourceController.enablePaygPreAllocation",
-            Severity::Warning,
-            "has no effect: this version has no",
-        ),
         ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
         ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         (

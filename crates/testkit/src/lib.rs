@@ -29,6 +29,7 @@ mod stop;
 pub mod stub;
 mod tls;
 mod verb;
+pub mod vms;
 mod watch;
 mod world;
 

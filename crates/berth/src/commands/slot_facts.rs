@@ -87,7 +87,9 @@ impl SlotFacts {
         match &self.dry_run.plan.step {
             ReservationStep::Nothing => self.resting(),
             ReservationStep::Paused => self.describe_pause(),
-            ReservationStep::Echo | ReservationStep::Verify(_) => "in force".to_owned(),
+            ReservationStep::Echo | ReservationStep::Verify(_) | ReservationStep::Adopt(_) => {
+                "in force".to_owned()
+            }
             ReservationStep::Nameless => "no host: it names no flavor".to_owned(),
             ReservationStep::Unbind(why) => format!("no host: {}", why.message()),
             ReservationStep::Revoke(why) => format!("loses its host: {}", why.message()),
@@ -179,7 +181,10 @@ impl SlotFacts {
         let slot = &self.dry_run.facts.slot;
         match &self.dry_run.plan.step {
             ReservationStep::Nothing => self.missing(),
-            ReservationStep::Paused | ReservationStep::Echo | ReservationStep::Verify(_) => None,
+            ReservationStep::Paused
+            | ReservationStep::Echo
+            | ReservationStep::Verify(_)
+            | ReservationStep::Adopt(_) => None,
             ReservationStep::Nameless => Some(NextStep::once(
                 "spec.committedResourceReservation.resourceName names a flavor of its group",
                 "the slot gets a host; or delete the slot, its commitment creates another one",

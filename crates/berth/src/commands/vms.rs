@@ -95,8 +95,13 @@ fn ended(slot: &ReservationDryRun, since: Timestamp, now: Timestamp) -> String {
 
 /// The next steps for the VMs of a slot in force.
 pub(super) fn next(slot: &ReservationDryRun) -> Vec<NextStep> {
-    let ReservationStep::Verify(VerificationPlan { fresh, drop, follow, .. }) = &slot.plan.step else {
-        return Vec::new();
+    let (fresh, drop, follow) = match &slot.plan.step {
+        ReservationStep::Verify(VerificationPlan { fresh, drop, follow, .. }) => (fresh, drop, follow),
+        ReservationStep::Adopt(vms) => {
+            let adopted = vms.keys().map(|vm| format!("VM {vm}, which runs beside it, is added to its allocations"));
+            return adopted.map(NextStep::at_next_reconciliation).collect();
+        }
+        _ => return Vec::new(),
     };
     let mut all: Vec<String> = fresh.iter().map(|vm| format!("VM {vm} is confirmed in it")).collect();
     all.extend(drop.iter().map(|vm| format!("VM {vm} is removed from it, and its capacity stays reserved")));

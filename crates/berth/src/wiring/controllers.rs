@@ -156,6 +156,7 @@ fn commitments(
         settings: commitment_settings(environment.configuration),
         cores: cores(memory, environment),
         changes: stores.changes.clone(),
+        vms: memory.vms.clone(),
     })
 }
 
@@ -195,6 +196,7 @@ fn slots(
         ids: environment.ids.clone(),
         settings: slot_settings(environment.configuration),
         requests: memory.queues.slots.clone(),
+        vms: memory.vms.clone(),
     })
 }
 
@@ -316,6 +318,7 @@ fn commitment_settings(configuration: &Configuration) -> Settings {
         delays: Delays { retry: keys.requeue_interval_retry, cap: keys.max_requeue_interval },
         pipelines: pipelines(configuration),
         slot_creation_delay: keys.slot_creation_delay,
+        takes_over_vms: keys.enable_payg_pre_allocation,
     }
 }
 
@@ -329,5 +332,6 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
+        adopts_vms: configuration.feature_gates.committed_resource_tracking,
     }
 }

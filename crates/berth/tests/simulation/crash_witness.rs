@@ -66,7 +66,8 @@ fn plan(whole: &CommitmentRequest) -> Plan {
 }
 
 fn to_be_written(entry: &Assumed) -> Promise {
-    Promise::Slot { key: key(&entry.key), host: entry.host.to_string(), size: resource_map(entry.size) }
+    let vms = entry.vms.iter().map(|(vm, size)| (vm.to_string(), resource_map(*size))).collect();
+    Promise::Slot { key: key(&entry.key), host: entry.host.to_string(), size: resource_map(entry.size), vms }
 }
 
 fn on_its_way(claim: &Claim) -> Promise {

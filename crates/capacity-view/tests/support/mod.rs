@@ -96,8 +96,8 @@ fn claim() -> impl Strategy<Value = Claim> {
 }
 
 pub fn assumed() -> impl Strategy<Value = Assumed> {
-    let entry = (key(), host_name(), size(), any::<bool>());
-    entry.prop_map(|(key, host, size, doubt)| Assumed { key, host, size, doubt })
+    let entry = (key(), host_name(), size(), btree_map(vm(), size(), 0..3), any::<bool>());
+    entry.prop_map(|(key, host, size, vms, doubt)| Assumed { key, host, size, vms, doubt })
 }
 
 pub fn event() -> impl Strategy<Value = Event> {

@@ -3,7 +3,7 @@
 use berth_cluster::{CompletenessProof, RouteError};
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
-use berth_core::planner::{self, OpenChange, PlanError, PlannerInput, ReleaseReason, SlotPlan, Target};
+use berth_core::planner::{self, OpenChange, PlanError, PlannerInput, ReleaseReason, RunningVm, SlotPlan, Target};
 use berth_core::slot::Slot;
 use berth_crds::Reservation;
 
@@ -27,7 +27,7 @@ pub(super) fn memory(facts: &CommitmentFacts, max_new_slots: Option<u64>) -> Com
         return CommitmentPlan::idle(Verdict::Refused { text: error.to_string(), retry: false, limit: None });
     }
     let max_new_slots = max_new_slots.filter(|_| facts.may_reject());
-    match slots(facts, &facts.spec, place, max_new_slots) {
+    match slots(facts, &facts.spec, place, &facts.vms, max_new_slots) {
         Ok((target, slots)) => with_slots(facts, Verdict::Reserve, target, slots, place.proof),
         Err(PlanFailure::Blocked(why)) => CommitmentPlan::idle(Verdict::Blocked(why)),
         Err(PlanFailure::Refused(error)) => CommitmentPlan::idle(Verdict::Refused {
@@ -58,7 +58,7 @@ pub(super) fn rolled_back(facts: &CommitmentFacts) -> CommitmentPlan {
     if accepted.validate().is_err() {
         return CommitmentPlan::idle(Verdict::RolledBack);
     }
-    match slots(facts, accepted, place, None) {
+    match slots(facts, accepted, place, &[], None) {
         Ok((target, slots)) => with_slots(facts, Verdict::RolledBack, target, slots, place.proof),
         Err(_) => CommitmentPlan::idle(Verdict::RolledBack),
     }
@@ -112,6 +112,7 @@ fn slots(
     facts: &CommitmentFacts,
     spec: &Spec,
     place: SlotsOfSite<'_>,
+    vms: &[RunningVm],
     max_new_slots: Option<u64>,
 ) -> Result<(Target, SlotPlan), PlanFailure> {
     let none = FlavorGroups::default();
@@ -126,6 +127,7 @@ fn slots(
         slots: place.slots,
         free_capacity: &facts.free_capacity,
         taken: &|name| taken(name),
+        vms,
         max_new_slots,
         change: facts.binding_change().map(|change| OpenChange { offered: &change.offered, former: &change.former }),
     };

@@ -43,6 +43,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> CommitmentFacts {
         groups: Ok(std::sync::Arc::new([amber()].into_iter().collect())),
         outdated: None,
         free_capacity: BTreeMap::new(),
+        vms: Vec::new(),
         disruption_limited: None,
         shortage: None,
         in_the_way: None,

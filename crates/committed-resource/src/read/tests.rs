@@ -40,6 +40,7 @@ fn known(commitments: &Store<CommittedResource>, hypervisors: &Store<Hypervisor>
             Requests::closed(),
         ),
         changes: &Store::new(CHANGE_INDEXES),
+        vms: None,
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));
     reader.facts(&key, &commitments.get(&key).unwrap())

@@ -19,6 +19,8 @@ use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
+use berth_vm_source::VmSource;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub const UUID: &str = "uuid-1";
@@ -57,18 +59,31 @@ pub fn slot_path(number: u64) -> String {
     path_of::<Reservation>(&seeds::slot_name(UUID, number))
 }
 
+/// What is reconciled next.
+enum Turn {
+    Commitment(ObjectKey),
+    Slot(ObjectKey),
+}
+
 /// One process with both controllers.
 pub struct Process {
     pub world: World,
     pub commitments: Arc<CommittedResourceController<BuiltIn>>,
     pub slots: Arc<ReservationController<BuiltIn>>,
+    /// Draws which controller runs next; without it commitments come first.
+    order: Option<Mutex<fastrand::Rng>>,
 }
 
 impl Process {
     pub fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
+        Self::start_with_vms(server, clock, &VmSource::none())
+    }
+
+    /// The same, and it reads these VMs.
+    pub fn start_with_vms(server: &Server, clock: &Arc<dyn Clock>, vms: &VmSource) -> Self {
         let world = World::new(server);
         let events = events(&world).0;
-        Self::start_with(world, clock, events)
+        Self::start_with(world, clock, events, vms)
     }
 
     /// The same, and its events are written to the API server.
@@ -76,19 +91,31 @@ impl Process {
         let world = World::new(server);
         let (events, publishing) = events(&world);
         tokio::spawn(publishing);
-        Self::start_with(world, clock, events)
+        Self::start_with(world, clock, events, &VmSource::none())
     }
 
-    fn start_with(world: World, clock: &Arc<dyn Clock>, events: Events) -> Self {
+    fn start_with(world: World, clock: &Arc<dyn Clock>, events: Events, vms: &VmSource) -> Self {
         let disruption_limit = world.disruption_limit(clock).unwrap();
         let scheduler = world.scheduler.clone();
-        let commitments = commitments_with(&world, clock, disruption_limit.clone(), scheduler, events.clone());
+        let commitments = commitments_with(&world, clock, disruption_limit.clone(), scheduler, events.clone(), vms);
         let commitments = Arc::new(commitments);
-        let slots = Arc::new(slots(&world, clock, disruption_limit, events));
+        let slots = Arc::new(slots(&world, clock, disruption_limit, events, vms));
         world.declare(&commitments, &world.commitments).unwrap();
         world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
-        Self { world, commitments, slots }
+        Self { world, commitments, slots, order: None }
+    }
+
+    /// From now on it reconciles in an order that is drawn from a seed.
+    pub fn set_order(&mut self, seed: u64) {
+        self.order = Some(Mutex::new(fastrand::Rng::with_seed(seed)));
+    }
+
+    fn next(&self) -> Option<Turn> {
+        let commitment = || next(&self.world.commitments).map(Turn::Commitment);
+        let slot = || next(&self.world.slots).map(Turn::Slot);
+        let slots_first = self.order.as_ref().is_some_and(|order| order.lock().bool());
+        if slots_first { slot().or_else(commitment) } else { commitment().or_else(slot) }
     }
 
     /// One reconciliation of the commitment, after all watch events have arrived.
@@ -102,14 +129,16 @@ impl Process {
         let mut failures = Vec::new();
         for _ in 0..300 {
             self.world.deliver().unwrap();
-            let (key, outcome) = if let Some(key) = next(&self.world.commitments) {
-                let outcome = self.commitments.reconcile(key.clone()).await.map_err(|error| described(&error));
-                (key.clone(), outcome.inspect_err(|_| self.world.commitments.add([key])))
-            } else if let Some(key) = next(&self.world.slots) {
-                let outcome = self.slots.reconcile(key.clone()).await.map_err(|error| described(&error));
-                (key.clone(), outcome.inspect_err(|_| self.world.slots.add([key])))
-            } else {
-                return failures;
+            let (key, outcome) = match self.next() {
+                Some(Turn::Commitment(key)) => {
+                    let outcome = self.commitments.reconcile(key.clone()).await.map_err(|error| described(&error));
+                    (key.clone(), outcome.inspect_err(|_| self.world.commitments.add([key])))
+                }
+                Some(Turn::Slot(key)) => {
+                    let outcome = self.slots.reconcile(key.clone()).await.map_err(|error| described(&error));
+                    (key.clone(), outcome.inspect_err(|_| self.world.slots.add([key])))
+                }
+                None => return failures,
             };
             if let Err((class, why)) = outcome {
                 failures.push((key.name.to_string(), class, why));
@@ -207,7 +236,7 @@ pub fn commitments<S: Scheduler>(
     disruption_limit: DisruptionLimit,
     scheduler: Arc<S>,
 ) -> CommittedResourceController<S> {
-    commitments_with(world, clock, disruption_limit, scheduler, events(world).0)
+    commitments_with(world, clock, disruption_limit, scheduler, events(world).0, &VmSource::none())
 }
 
 fn commitments_with<S: Scheduler>(
@@ -216,6 +245,7 @@ fn commitments_with<S: Scheduler>(
     disruption_limit: DisruptionLimit,
     scheduler: Arc<S>,
     events: Events,
+    vms: &VmSource,
 ) -> CommittedResourceController<S> {
     let stores = &world.stores;
     CommittedResourceController::new(Context {
@@ -238,6 +268,7 @@ fn commitments_with<S: Scheduler>(
             delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
             pipelines: PipelineChoice::default(),
             slot_creation_delay: Duration::ZERO,
+            takes_over_vms: true,
         },
         cores: Arc::new(CoresBook::new(
             stores.commitments.clone(),
@@ -248,6 +279,7 @@ fn commitments_with<S: Scheduler>(
             world.commitments.clone(),
         )),
         changes: stores.changes.clone(),
+        vms: vms.clone(),
     })
 }
 
@@ -256,6 +288,7 @@ fn slots(
     clock: &Arc<dyn Clock>,
     disruption_limit: DisruptionLimit,
     events: Events,
+    vms: &VmSource,
 ) -> ReservationController<BuiltIn> {
     let stores = &world.stores;
     ReservationController::new(berth_reservation::Context {
@@ -281,7 +314,9 @@ fn slots(
                 grace: Duration::from_secs(900),
             },
             pipelines: PipelineChoice::default(),
+            adopts_vms: true,
         },
         requests: world.slots.clone(),
+        vms: vms.clone(),
     })
 }

@@ -52,6 +52,7 @@ impl<'a> PlanDraft<'a> {
                 flavor: flavor.clone(),
                 size,
                 prefer: former.host.clone(),
+                around: None,
             });
         }
     }

@@ -44,13 +44,20 @@ impl PlanDraft<'_> {
         Ok(())
     }
 
-    fn new_slot(&mut self, target: &Target, flavor: &Flavor, memory: Bytes, world: &PlannerInput<'_>) -> NewSlot {
+    pub(super) fn new_slot(
+        &mut self,
+        target: &Target,
+        flavor: &Flavor,
+        memory: Bytes,
+        world: &PlannerInput<'_>,
+    ) -> NewSlot {
         loop {
             let number = self.next_number;
             self.next_number = number.wrapping_add(1);
             let name = format!("{}{number}", target.prefix).into();
             if !(world.taken)(&name) {
-                return NewSlot { name, number, flavor: flavor.clone(), size: flavor.part(memory), prefer: None };
+                let size = flavor.part(memory);
+                return NewSlot { name, number, flavor: flavor.clone(), size, prefer: None, around: None };
             }
         }
     }

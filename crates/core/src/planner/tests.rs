@@ -1,3 +1,4 @@
+mod payg;
 mod twice;
 
 use std::collections::BTreeSet;
@@ -35,6 +36,7 @@ fn planned(target: &Target, slots: &[Slot], free_capacity: &[(&str, (u64, i64))]
         slots,
         free_capacity: &free_capacity,
         taken: &|_| false,
+        vms: &[],
         max_new_slots: None,
         change: None,
     };
@@ -126,6 +128,7 @@ fn more_new_slots_than_the_limit_are_an_error() {
         slots: &[],
         free_capacity: &BTreeMap::new(),
         taken: &|_| false,
+        vms: &[],
         max_new_slots: Some(3),
         change: None,
     };
@@ -146,6 +149,7 @@ fn choosing_a_flavor() {
         slots: &[],
         free_capacity: &free_capacity,
         taken: &|_| false,
+        vms: &[],
         max_new_slots: None,
         change: None,
     };
@@ -181,6 +185,7 @@ fn the_limit_is_found_before_anything_is_done() {
         slots: &[elsewhere],
         free_capacity: &free_capacity,
         taken: &|_| false,
+        vms: &[],
         max_new_slots: Some(1),
         change: None,
     };
@@ -195,6 +200,7 @@ fn an_absurd_amount_is_an_error_and_not_a_loop() {
         slots: &[],
         free_capacity: &BTreeMap::new(),
         taken: &|_| false,
+        vms: &[],
         max_new_slots: None,
         change: None,
     };
@@ -211,6 +217,7 @@ fn errors_begin_with_the_fixed_texts_and_say_what_to_change() {
             slots: &[],
             free_capacity: &BTreeMap::new(),
             taken: &|_| false,
+            vms: &[],
             max_new_slots: None,
             change: None,
         };
@@ -263,6 +270,7 @@ fn hand_edits_are_repaired() {
         slots: &[xl(0, "h", &[])],
         free_capacity: &BTreeMap::new(),
         taken: &names,
+        vms: &[],
         max_new_slots: None,
         change: None,
     };
@@ -279,6 +287,7 @@ fn behind_the_last_number_comes_the_first_that_is_not_taken() {
         slots: &[last],
         free_capacity: &free_capacity,
         taken: &names,
+        vms: &[],
         max_new_slots: None,
         change: None,
     };

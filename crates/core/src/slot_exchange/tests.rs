@@ -59,6 +59,7 @@ fn planned(target: &Target, slots: &[Slot], change: OpenChange<'_>) -> SlotPlan 
         slots,
         free_capacity: &none,
         taken: &|_| false,
+        vms: &[],
         max_new_slots: None,
         change: Some(change),
     };

@@ -105,6 +105,7 @@ fn world(groups: &FlavorGroups) -> PlannerInput<'_> {
         slots: &[],
         free_capacity: &NO_CAPACITY,
         taken: &|_| false,
+        vms: &[],
         max_new_slots: Some(SLOTS),
         change: None,
     }

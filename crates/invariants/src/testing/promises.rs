@@ -23,6 +23,8 @@ pub enum Promise {
         key: Key,
         host: String,
         size: Amounts,
+        /// The VMs that its write makes it expect, each with its size.
+        vms: BTreeMap<String, Amounts>,
     },
     Vm {
         id: String,
@@ -68,7 +70,15 @@ impl Promises {
         }
         for promise in &self.given {
             match promise {
-                Promise::Slot { key, host, size } => stand(&mut future, key, host, size),
+                Promise::Slot { key, host, size, vms } => {
+                    stand(&mut future, key, host, size);
+                    if !vms.is_empty() {
+                        edit(&mut future, key, |slot| {
+                            slot.spec.committed_resource_reservation.get_or_insert_default();
+                            vms.iter().for_each(|(id, size)| expect(slot, id, host, size));
+                        });
+                    }
+                }
                 Promise::Vm { id, host, size, slot } => {
                     run(&mut future, id, host, size);
                     let expects = |slot: &mut Reservation| expect(slot, id, host, size);

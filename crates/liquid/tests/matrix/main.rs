@@ -41,6 +41,7 @@ scenarios! {
     modes: selling::sell
     modes: selling::sell_rejected
     modes: selling::grow_shrink_delete
+    modes: selling::grow_over_vms
     modes: splitting::split
     modes: splitting::split_with_vms
     modes: splitting::merge

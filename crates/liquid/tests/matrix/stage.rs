@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use berth_crds::{CommittedResource, Hypervisor, Time, names, testing};
 use berth_telemetry::clock::Clock;
-use berth_testkit::{Server, seeds};
+use berth_testkit::{Server, seeds, vms};
 use serde_json::json;
 
 use crate::support::*;
@@ -53,6 +53,18 @@ pub async fn stage_with_waiting(slots: u64) -> Stage {
 pub async fn stage_with_vms(slots: u64) -> Stage {
     let stage = full_stage(slots).await;
     stage.process.checker.act_as_user(|| start_vms(stage.server(), OLD, &stage.process.clock));
+    stage.process.read_vms();
+    stage.process.settle().await;
+    stage
+}
+
+/// A commitment has one slot of the host, and VMs outside of slots have the rest.
+pub async fn stage_with_vms_outside(slots: u64) -> Stage {
+    let stage = stage(slots, &[seeds::rejectable(OLD, 1)]).await;
+    let names: Vec<_> = (1..slots).map(|number| format!("vm-{number}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    stage.process.checker.act_as_user(|| vms::run(stage.server(), "node1", &names).unwrap());
+    stage.process.read_vms();
     stage.process.settle().await;
     stage
 }

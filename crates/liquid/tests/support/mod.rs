@@ -28,7 +28,8 @@ use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
-use berth_testkit::{CheckerSettings, InvariantChecker, Server, World, next, seeds};
+use berth_testkit::{CheckerSettings, InvariantChecker, Server, World, next, seeds, vms};
+use berth_vm_source::VmSource;
 use kube::Resource as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -72,12 +73,16 @@ pub fn checker(server: &Server, clock: &Arc<dyn Clock>) -> InvariantChecker {
     checker
 }
 
+/// The clock of a scenario may be set forward by hours.
+const AGE_OF_VMS: Duration = Duration::from_secs(30 * 86_400);
+
 /// One process with the three controllers.
 pub struct Process {
     /// Checks what all processes of this server write.
     pub checker: InvariantChecker,
     pub world: World,
     pub clock: Arc<dyn Clock>,
+    vms: VmSource,
     pub under_way: ChangesUnderWay,
     commitments: Arc<CommittedResourceController<BuiltIn>>,
     slots: Arc<ReservationController<BuiltIn>>,
@@ -112,15 +117,25 @@ impl Process {
         checker.begins();
         let world = World::new(server);
         let (under_way, requests) = (ChangesUnderWay::default(), berth_cluster::testing::opened());
-        let commitments = Arc::new(commitments(&world, clock));
-        let slots = Arc::new(slots(&world, clock));
+        let vms = VmSource::new(clock.clone(), AGE_OF_VMS);
+        let commitments = Arc::new(commitments(&world, clock, &vms));
+        let slots = Arc::new(slots(&world, clock, &vms));
         let changes = Arc::new(changes(&world, clock, &under_way));
         world.declare(&commitments, &world.commitments).unwrap();
         world.declare(&slots, &world.slots).unwrap();
         world.declare(&changes, &requests).unwrap();
         world.list().unwrap();
         hold_released_capacity(&world.stores.changes, &world.stores.reservations, &*world.scheduler);
-        Self { checker, world, clock: clock.clone(), under_way, commitments, slots, changes, requests, order: None }
+        let (clock, order) = (clock.clone(), None);
+        let process =
+            Self { checker, world, clock, vms, under_way, commitments, slots, changes, requests, order };
+        process.read_vms();
+        process
+    }
+
+    /// Its source of VMs reads all that the hosts list.
+    pub fn read_vms(&self) {
+        self.vms.publish(vms::snapshot(&self.world.server, self.clock.now()).unwrap());
     }
 
     /// From now on it reconciles in an order that is drawn from a seed.
@@ -461,7 +476,7 @@ fn changes(world: &World, clock: &Arc<dyn Clock>, under_way: &ChangesUnderWay) -
     })
 }
 
-fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceController<BuiltIn> {
+fn commitments(world: &World, clock: &Arc<dyn Clock>, vms: &VmSource) -> CommittedResourceController<BuiltIn> {
     let stores = &world.stores;
     CommittedResourceController::new(berth_committed_resource::Context {
         commitments: world.writer(&stores.commitments),
@@ -483,6 +498,7 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
             delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
             pipelines: PipelineChoice::default(),
             slot_creation_delay: Duration::ZERO,
+            takes_over_vms: true,
         },
         cores: Arc::new(CoresBook::new(
             stores.commitments.clone(),
@@ -493,10 +509,11 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
             world.commitments.clone(),
         )),
         changes: stores.changes.clone(),
+        vms: vms.clone(),
     })
 }
 
-fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn> {
+fn slots(world: &World, clock: &Arc<dyn Clock>, vms: &VmSource) -> ReservationController<BuiltIn> {
     let stores = &world.stores;
     ReservationController::new(berth_reservation::Context {
         reservations: world.writer(&stores.reservations),
@@ -521,8 +538,10 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
                 allocation: Duration::from_secs(900),
             },
             pipelines: PipelineChoice::default(),
+            adopts_vms: true,
         },
         requests: world.slots.clone(),
+        vms: vms.clone(),
     })
 }
 

@@ -36,6 +36,7 @@ pub(super) fn facts(target: Option<&str>, status: Option<&str>, ready: Option<Co
         misplaced: None,
         revoked: None,
         former_is_good: false,
+        adoptable: [].into(),
         hosts_are_synced: true,
         hosts_are_complete: true,
     }

@@ -15,6 +15,7 @@ use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
+use berth_vm_source::VmSource;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +34,8 @@ pub struct Process {
     pub world: World,
     pub slots: Arc<ReservationController<BuiltIn>>,
     pub clock: Arc<dyn Clock>,
+    /// Its source of VMs, which has read nothing at first.
+    pub vms: VmSource,
 }
 
 /// `spec.targetHost` and `status.host` of a placed slot.
@@ -68,10 +71,11 @@ impl Process {
     }
 
     fn start_with(world: World, clock: Arc<dyn Clock>, events: Events) -> Self {
-        let slots = Arc::new(controller(&world, &clock, events));
+        let vms = VmSource::new(clock.clone(), Duration::from_secs(3600));
+        let slots = Arc::new(controller(&world, &clock, events, &vms));
         world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
-        Self { world, slots, clock }
+        Self { world, slots, clock, vms }
     }
 
     /// Books a VM of half a slot into slot `number`.
@@ -175,7 +179,7 @@ fn events(world: &World) -> (Events, impl Future<Output = ()> + Send + use<>) {
     Events::new(&world.clusters, None, counted, CancellationToken::new())
 }
 
-fn controller(world: &World, clock: &Arc<dyn Clock>, events: Events) -> ReservationController<BuiltIn> {
+fn controller(world: &World, clock: &Arc<dyn Clock>, events: Events, vms: &VmSource) -> ReservationController<BuiltIn> {
     let (stores, metrics) = (&world.stores, Metrics::new(&[].into()).unwrap());
     ReservationController::new(Context {
         reservations: world.writer(&stores.reservations),
@@ -200,7 +204,9 @@ fn controller(world: &World, clock: &Arc<dyn Clock>, events: Events) -> Reservat
                 allocation: ALLOCATION_GRACE,
             },
             pipelines: PipelineChoice::default(),
+            adopts_vms: true,
         },
         requests: world.slots.clone(),
+        vms: vms.clone(),
     })
 }

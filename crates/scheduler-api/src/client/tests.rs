@@ -58,6 +58,7 @@ fn slot() -> SlotRequest {
         zone: "az-west-2".into(),
         flavor: flavor(),
         size: flavor().size(),
+        vms: [].into(),
         domain_name: Some("acme".to_owned()),
         pipeline: "kvm-general-purpose-load-balancing".to_owned(),
         prefer: None,

@@ -1,6 +1,6 @@
 //! The answer of the leader, as it travels. docs/scheduler.md lists its members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use berth_core::{Bytes, Cores, HostName, Resources, SlotKey};
@@ -118,6 +118,9 @@ pub struct AssumedAnswer {
     pub slot: String,
     pub host: String,
     pub size: Size,
+    /// The VMs that its write makes the slot expect.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vms: BTreeMap<String, Size>,
     /// The outcome of its write is unknown.
     pub in_doubt: bool,
 }
@@ -170,7 +173,8 @@ impl ClaimAnswer {
 impl AssumedAnswer {
     fn entry(&self) -> Option<Assumed> {
         let (key, host) = (slot_key(&self.slot)?, self.host.as_str().into());
-        Some(Assumed { key, host, size: self.size.into(), doubt: self.in_doubt })
+        let vms = self.vms.iter().map(|(vm, size)| (vm.as_str().into(), (*size).into())).collect();
+        Some(Assumed { key, host, size: self.size.into(), vms, doubt: self.in_doubt })
     }
 }
 
@@ -197,7 +201,8 @@ impl From<&HeldClaim> for ClaimAnswer {
 impl From<&Assumed> for AssumedAnswer {
     fn from(entry: &Assumed) -> Self {
         let (slot, host) = (entry.key.to_string(), entry.host.to_string());
-        Self { slot, host, size: entry.size.into(), in_doubt: entry.doubt }
+        let vms = entry.vms.iter().map(|(vm, size)| (vm.to_string(), (*size).into())).collect();
+        Self { slot, host, size: entry.size.into(), vms, in_doubt: entry.doubt }
     }
 }
 

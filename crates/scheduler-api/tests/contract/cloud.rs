@@ -33,6 +33,7 @@ pub fn wanted(name: &str, size: Resources) -> SlotRequest {
         zone: "az".into(),
         flavor: flavor(1, 1),
         size,
+        vms: [].into(),
         domain_name: None,
         pipeline: PIPELINE.to_owned(),
         prefer: None,

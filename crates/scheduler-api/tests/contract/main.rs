@@ -64,5 +64,6 @@ contract! {
         an_apply_that_failed_leaves_nothing_behind,
         a_write_in_doubt_keeps_its_host,
         a_pin_takes_capacity_on_one_host_only,
+        a_pin_around_a_vm_needs_no_capacity_that_the_vm_has,
         capacity_is_reported_or_not_known;
 }

@@ -1,5 +1,9 @@
 //! What is kept of decisions until objects show them, and how objects are checked.
 
+use std::collections::BTreeMap;
+
+use berth_core::host::Host;
+use berth_core::reservation::{Reservation, ReservationKind};
 use berth_scheduler::{HostVerdict, Pin, Scheduler, SchedulerError, SlotRequest};
 
 use crate::cloud::{gib, host, wanted, written};
@@ -73,8 +77,10 @@ pub async fn a_write_in_doubt_keeps_its_host<F: Fixture>() {
 
 pub async fn a_pin_takes_capacity_on_one_host_only<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(4, 32))]).await;
-    let pin =
-        |host: &str, size, zone: &str| Pin { key: wanted("s", size).key, host: host.into(), size, zone: zone.into() };
+    let pin = |host: &str, size, zone: &str| {
+        let key = wanted("s", size).key;
+        Pin { key, host: host.into(), size, vms: [].into(), zone: zone.into() }
+    };
     for (pin, expected) in [
         (pin("a", gib(5, 8), "az"), false),
         (pin("no-such-host", gib(1, 8), "az"), false),
@@ -86,6 +92,27 @@ pub async fn a_pin_takes_capacity_on_one_host_only<F: Fixture>() {
     let slot = wanted("s", gib(4, 32));
     assert_eq!(fixture.place(&slot).await, Some("a".into()));
     fixture.shows(&written(&slot, "a"));
+    fixture.ended(&slot);
+    assert_eq!(fixture.scheduler().verdict(&slot.key), HostVerdict::Ok);
+    fixture.assumes_nothing();
+}
+
+pub async fn a_pin_around_a_vm_needs_no_capacity_that_the_vm_has<F: Fixture>() {
+    let (size, vms) = (gib(4, 32), [("vm".into(), true)].into());
+    let full = Host { allocation: size.into(), instances: vms, ..host("a", size) };
+    let fixture = F::with(&[full]).await;
+    let vms = [("vm".into(), size)].into();
+    let pin = |name: &str| {
+        let key = wanted(name, size).key;
+        Pin { key, host: "a".into(), size, vms: [].into(), zone: "az".into() }
+    };
+    let around_vm = |name: &str| Pin { vms: BTreeMap::clone(&vms), ..pin(name) };
+    assert_eq!(fixture.scheduler().pin(&pin("s")).await, Ok(false));
+    assert_eq!(fixture.scheduler().pin(&around_vm("s")).await, Ok(true));
+    assert_eq!(fixture.scheduler().pin(&around_vm("t")).await, Ok(false), "the VM is in the other slot");
+    let slot = wanted("s", size);
+    let kind = ReservationKind::Committed(vms.clone());
+    fixture.shows(&Reservation { kind, ..written(&slot, "a") });
     fixture.ended(&slot);
     assert_eq!(fixture.scheduler().verdict(&slot.key), HostVerdict::Ok);
     fixture.assumes_nothing();

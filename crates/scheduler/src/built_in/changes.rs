@@ -145,7 +145,7 @@ impl Inner {
 }
 
 fn hold(change: &str, host: &HostName, size: Resources) -> Assumed {
-    Assumed { key: hold_key(change, host), host: host.clone(), size, doubt: false }
+    Assumed { key: hold_key(change, host), host: host.clone(), size, vms: [].into(), doubt: false }
 }
 
 /// The slash is in no name of an object, so that this is the key of no slot.

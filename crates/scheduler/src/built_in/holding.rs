@@ -1,7 +1,7 @@
 //! Holds hosts that an external scheduler has chosen: the view keeps them like its own decisions until the objects show
 //! them. Only their zone and their free capacity are checked; all else the external scheduler has decided.
 
-use berth_capacity_view::{Assumed, HostState};
+use berth_capacity_view::HostState;
 use berth_core::{HostName, SlotKey, VmId};
 
 use super::BuiltIn;
@@ -55,8 +55,9 @@ impl Inner {
         let mut overlay = self.fleet.view.overlay();
         overlay.forget(&slot.key);
         overlay.release(&slot.key);
-        check_host(&overlay, &Request::for_slot(slot), host, || Ok(Chooser::External))?;
-        let entry = Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, doubt: false };
+        let request = Request { needs: self.needs(&overlay, slot), ..Request::for_slot(slot) };
+        check_host(&overlay, &request, host, || Ok(Chooser::External))?;
+        let entry = self.entry(slot, host);
         let mut freed = self.fleet.view.assume(entry);
         freed.extend(self.fleet.view.unclaim(&VmId::new(slot.key.name.as_str())));
         self.waiting.leave(&slot.key);

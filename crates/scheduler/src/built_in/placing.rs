@@ -1,11 +1,12 @@
 //! Hosts for slots: one, all of a commitment, or a given host. Each answer is held by an assume entry before the lock
 //! is released.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_capacity_view::{Assumed, Claim, DecisionEntries, HostState, Overlay, Question};
+use berth_core::host::Amounts;
 use berth_core::reservation::Reservation;
-use berth_core::{HostName, SlotKey, VmId};
+use berth_core::{HostName, Resources, SlotKey, VmId};
 
 use super::inner::Inner;
 use crate::engine::Scope;
@@ -50,7 +51,7 @@ impl Inner {
         let found = self.find(&mut overlay, slot);
         let mut entries = overlay.into_entries();
         if let Some(host) = given(&found) {
-            entries.assume(entry(slot, host));
+            entries.assume(self.entry(slot, host));
             entries.unclaim(claimant(slot));
         }
         let freed = self.fleet.view.commit(entries);
@@ -126,7 +127,7 @@ impl Inner {
         let mut refused: Vec<(&SlotRequest, Shortage)> = Vec::new();
         let mut all = Vec::with_capacity(commitment.slots.len());
         for slot in &commitment.slots {
-            let known = refused.iter().find(|(other, _)| other.is_like(slot) && self.blocks_nothing(overlay, slot));
+            let known = refused.iter().find(|(other, _)| other.is_like(slot) && self.is_like_any(overlay, slot));
             let found = match known {
                 Some((_, shortage)) => Ok(Found::Nowhere(shortage.clone())),
                 None => self.find(overlay, slot),
@@ -137,7 +138,7 @@ impl Inner {
                 _ => refused.clear(),
             }
             if let Some(host) = given(&found) {
-                overlay.assume(entry(slot, host));
+                overlay.assume(self.entry(slot, host));
                 overlay.unclaim(&claimant(slot));
             }
             all.push(found);
@@ -157,13 +158,15 @@ impl Inner {
         change.iter().map(|commitment| self.find_all(overlay, commitment)).collect()
     }
 
-    /// True if no entry, claim or Reservation of the slot itself takes capacity that does not count for it.
-    fn blocks_nothing(&self, overlay: &Overlay<'_>, slot: &SlotRequest) -> bool {
+    /// True if no entry, claim or Reservation of the slot itself takes capacity that does not count for it, and no VM of
+    /// it occupies some already.
+    fn is_like_any(&self, overlay: &Overlay<'_>, slot: &SlotRequest) -> bool {
         let is_placed = |slot: &Reservation| slot.target_host.is_some() || slot.status_host.is_some();
         let view = &self.fleet.view;
         overlay.assumed(&slot.key).is_none()
             && overlay.claim_of(&claimant(slot)).is_none()
             && !view.reservation(&slot.key).is_some_and(is_placed)
+            && self.hosts_of_vms(slot).is_empty()
     }
 
     /// The first entry in doubt, or the claims, without which the commitment would have had free capacity. The write of
@@ -253,7 +256,8 @@ impl Inner {
             overlay.release(&slot.key);
         }
         let kept = standing.as_ref().map(|entry| &entry.host);
-        let found = self.search(overlay, &Request::for_slot(slot), kept, slot.prefer.as_ref());
+        let request = Request { needs: self.needs(overlay, slot), ..Request::for_slot(slot) };
+        let found = self.search(overlay, &request, kept, slot.prefer.as_ref());
         if own_block {
             overlay.restore(&slot.key);
         }
@@ -316,11 +320,18 @@ impl Inner {
         if !self.may_hold(pin) {
             return Ok(false);
         }
-        let size = former.as_ref().filter(|_| doubt).map_or(pin.size, |entry| entry.size.max(pin.size));
+        let in_doubt = former.filter(|_| doubt);
+        let size = in_doubt.as_ref().map_or(pin.size, |entry| entry.size.max(pin.size));
+        let mut vms = pin.vms.clone();
+        vms.extend(in_doubt.map(|entry| entry.vms).unwrap_or_default());
+        let entry = Assumed { key: pin.key.clone(), host: pin.host.clone(), size, vms, doubt };
         let mut overlay = self.fleet.view.overlay();
-        overlay.assume(Assumed { key: pin.key.clone(), host: pin.host.clone(), size, doubt });
+        if !pin.vms.is_empty() && !self.fits_around_vms(&overlay, &entry) {
+            return Ok(false);
+        }
+        overlay.assume(entry);
         let fits = overlay.free(&pin.host).is_some_and(|free| free.known().is_some() && !free.overbooked());
-        if !fits {
+        if pin.vms.is_empty() && !fits {
             return Ok(false);
         }
         let freed = self.fleet.view.commit(overlay.into_entries());
@@ -328,6 +339,46 @@ impl Inner {
         self.kept.remove(&pin.key);
         self.serve(freed);
         Ok(true)
+    }
+
+    /// Whether a slot with its VMs leaves the host with free capacity, or takes nothing from it: VMs that started outside
+    /// of slots may have over-booked it.
+    fn fits_around_vms(&self, overlay: &Overlay<'_>, entry: &Assumed) -> bool {
+        if entry.vms.keys().any(|vm| self.fleet.view.is_vm_of_other_slot(vm, &entry.key)) {
+            return false;
+        }
+        let mut before = overlay.clone();
+        before.forget(&entry.key);
+        let free = |of: Option<Amounts>| of.and_then(Amounts::known);
+        let (Some(before), Some(after)) = (free(before.free(&entry.host)), free(overlay.free_if(entry))) else {
+            return false;
+        };
+        let least = Resources::new(before.memory.min(Resources::ZERO.memory), before.cpu.min(Resources::ZERO.cpu));
+        least.fits(after)
+    }
+
+    /// The entry of a slot. The object of one that exists shows its VMs: those of an older request do not count.
+    pub(super) fn entry(&self, slot: &SlotRequest, host: &HostName) -> Assumed {
+        let is_new = self.fleet.view.reservation(&slot.key).is_none();
+        let vms = if is_new { slot.vms.clone() } else { BTreeMap::new() };
+        Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, vms, doubt: false }
+    }
+
+    /// What the slot needs on the hosts that list its VMs. It must not count itself in the overlay.
+    pub(super) fn needs(&self, overlay: &Overlay<'_>, slot: &SlotRequest) -> Vec<(HostName, Resources)> {
+        let need = |host: HostName| {
+            let before = overlay.free(&host)?.known()?;
+            let after = overlay.free_if(&self.entry(slot, &host))?.known()?;
+            Some((host, before - after))
+        };
+        self.hosts_of_vms(slot).into_iter().filter_map(need).collect()
+    }
+
+    fn hosts_of_vms(&self, slot: &SlotRequest) -> BTreeSet<HostName> {
+        let view = &self.fleet.view;
+        let shown = view.reservation(&slot.key).map(|known| known.expected().map(|(vm, _)| vm).collect::<Vec<_>>());
+        let vms = shown.unwrap_or_else(|| slot.vms.keys().collect());
+        vms.into_iter().flat_map(|vm| view.hosts_of_vm(vm)).collect()
     }
 
     fn may_hold(&self, pin: &Pin) -> bool {
@@ -356,7 +407,7 @@ fn host_problem(overlay: &Overlay<'_>, request: &Request, host: &HostName) -> Op
     }
     // What the capacity filter asks without parameters.
     let question = Question { count_ungrouped: true, vm: Some(&request.instance), ..Question::default() };
-    let needed = request.need();
+    let needed = request.need_on(host);
     match overlay.free_capacities(&question).at(id) {
         Some(free) if needed.fits(free) => None,
         Some(free) => Some(HostProblem::Capacity { free, needed }),
@@ -378,10 +429,6 @@ pub(super) fn into_placement(found: Vec<Result<Found, SchedulerError>>) -> Resul
     let mut host = |found: Found| found.into_host().map_err(|first| _ = shortage.get_or_insert(first)).ok();
     let hosts = found.into_iter().map(|found| Ok(host(found?))).collect::<Result<_, _>>()?;
     Ok(DryRunPlacement { hosts, shortage })
-}
-
-fn entry(slot: &SlotRequest, host: &HostName) -> Assumed {
-    Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, doubt: false }
 }
 
 /// The instance whose claim an earlier response about the slot has made; it did not count for the decision.

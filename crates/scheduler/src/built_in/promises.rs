@@ -57,8 +57,7 @@ fn is_in(view: &View, host: &HostName, zone: &Zone) -> bool {
 }
 
 fn is_shown(view: &View, entry: &Assumed) -> bool {
-    let slot = view.reservation(&entry.key);
-    slot.is_some_and(|slot| slot.target_host.as_ref() == Some(&entry.host) && entry.size.fits(slot.size))
+    view.reservation(&entry.key).is_some_and(|slot| entry.is_shown_by(slot))
 }
 
 fn promises(

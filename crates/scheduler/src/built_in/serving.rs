@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use berth_capacity_view::{Assumed, HostId};
+use berth_capacity_view::HostId;
 
 use super::inner::Inner;
 use crate::engine::Scope;
@@ -31,21 +31,24 @@ impl Inner {
     /// A slot of a commitment that was not planned is passed over; it is enqueued when that has happened. A pipeline that
     /// fails leaves the slot in the list; its own next try reports the error.
     fn serve_one(&mut self, slot: &SlotRequest, freed: &[HostId]) -> bool {
-        let possible: Vec<HostId> = freed.iter().copied().filter(|id| self.could_take(slot, *id)).collect();
+        let overlay = self.fleet.view.overlay();
+        let request = Request { needs: self.needs(&overlay, slot), ..Request::for_slot(slot) };
+        let possible: Vec<HostId> = freed.iter().copied().filter(|id| self.could_take(&request, *id)).collect();
         if possible.is_empty() || !self.planned.admits(slot) {
             return false;
         }
-        let best = self.best(&self.fleet.view.overlay(), &Request::for_slot(slot), Scope::Only(&possible));
-        let Ok(Ok(host)) = best else { return false };
-        self.fleet.view.assume(Assumed { key: slot.key.clone(), host, size: slot.size, doubt: false });
+        let Ok(Ok(host)) = self.best(&overlay, &request, Scope::Only(&possible)) else { return false };
+        let entry = self.entry(slot, &host);
+        self.fleet.view.assume(entry);
         true
     }
 
     /// The two cheapest and most frequent reasons why not.
-    fn could_take(&self, slot: &SlotRequest, id: HostId) -> bool {
+    fn could_take(&self, request: &Request, id: HostId) -> bool {
         self.fleet.view.state(id).is_some_and(|state| {
-            (slot.zone.is_empty() || slot.zone == state.host().zone)
-                && state.free_capacity().is_some_and(|free| slot.size.fits(free))
+            let host = state.host();
+            (request.zone.is_empty() || request.zone == host.zone)
+                && state.free_capacity().is_some_and(|free| request.need_on(&host.name).fits(free))
         })
     }
 }

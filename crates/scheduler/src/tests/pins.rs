@@ -4,7 +4,7 @@ use super::*;
 use crate::{HostVerdict, Pin, Placed, Scheduler};
 
 fn pin(key: &SlotKey, host: &str, size: Resources) -> Pin {
-    Pin { key: key.clone(), host: host.into(), size, zone: "az".into() }
+    Pin { key: key.clone(), host: host.into(), size, vms: [].into(), zone: "az".into() }
 }
 
 #[test]

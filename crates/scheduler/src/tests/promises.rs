@@ -10,7 +10,7 @@ fn claim(vm: &str, host: &str) -> HeldClaim {
 }
 
 fn entry(name: &str, host: &str) -> Assumed {
-    Assumed { key: key(name), host: host.into(), size: gib(2, 16), doubt: false }
+    Assumed { key: key(name), host: host.into(), size: gib(2, 16), vms: [].into(), doubt: false }
 }
 
 /// Hosts `a` and `b` in zone `az`, and `far` in another one, each with one claim; `a` has two, and an entry.

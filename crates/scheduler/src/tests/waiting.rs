@@ -105,7 +105,7 @@ fn a_slot_that_moves_gives_up_capacity_for_which_another_one_is_enqueued() {
     assert_eq!(now(scheduler.place(&mine)), Ok(Placed::Host("h".into())));
     assert_eq!(now(scheduler.place(&wanted("c", 3, 0, gib(2, 16)))), Ok(Placed::Host("i".into())));
     assert!(matches!(now(scheduler.place(&other)), Ok(Placed::Nowhere(_))));
-    let pin = Pin { key: mine.key.clone(), host: "i".into(), size: gib(3, 16), zone: "az".into() };
+    let pin = Pin { key: mine.key.clone(), host: "i".into(), size: gib(3, 16), vms: [].into(), zone: "az".into() };
     assert_eq!(now(scheduler.pin(&pin)), Ok(true), "which releases h");
     assert_eq!(scheduler.enqueued(), [other.key]);
 }

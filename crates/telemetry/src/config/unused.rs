@@ -16,17 +16,15 @@ pub enum Cause {
 use Cause::{Foreign, Lacks};
 
 const CAPACITY: Cause = Lacks("capacity controller");
-const DATABASE: Cause = Lacks("reader of the database with servers and flavors");
 const LIQUID: Cause = Lacks("complete LIQUID API");
 const POLLING: Cause = Lacks("polling: outcomes are watched");
 const QUOTA: Cause = Lacks("quota controller");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 29] = [
+pub const UNUSED: [(&str, Cause); 28] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
     ("enabledControllers[quota-controller]", QUOTA),
     ("schedulerURL", CAPACITY),
-    ("committedResourceController.enablePaygPreAllocation", DATABASE),
     ("committedResourceUsageReconciler", Lacks("usage reconciler")),
     ("committedResourceAPI.watchPollInterval", POLLING),
     ("committedResourceAPI.quotaServedAvailabilityZones", LIQUID),

@@ -132,7 +132,7 @@ async fn a_promise_that_cannot_be_kept_is_found() {
     let (checker, _) = settled(CheckerSettings::default());
     checker.mark_observed();
     let size = berth_crds::testing::size(&seeds::slots(6), "180");
-    let given = |name: &str| Promise::Slot { key: key(name), host: "h".to_owned(), size: size.clone() };
+    let given = |name: &str| Promise::Slot { key: key(name), host: "h".to_owned(), size: size.clone(), vms: [].into() };
     checker.promised(&Promises { given: vec![given("a")], ..Promises::default() });
     assert_eq!(checker.violations(), [""; 0]);
     checker.promised(&Promises { given: vec![given("a"), given("b")], ..Promises::default() });

@@ -104,6 +104,7 @@ impl<'c> Question<'c> {
             zone: self.zone.clone(),
             flavor: flavor.clone(),
             size: flavor.size(),
+            vms: [].into(),
             domain_name: None,
             pipeline: pipeline_for(&group.name, self.choice).to_owned(),
             prefer: None,

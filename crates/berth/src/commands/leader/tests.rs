@@ -253,6 +253,7 @@ async fn what_the_leader_has_promised_takes_capacity_of_a_host() {
         slot: format!("home/{}", slot_name(UUID, number)),
         host: "node1".to_owned(),
         size: SLOT,
+        vms: [].into(),
         in_doubt,
     };
     let assumed = vec![entry(1, false), entry(2, true)];

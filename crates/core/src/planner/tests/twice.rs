@@ -264,7 +264,7 @@ proptest! {
     #[test]
     fn the_plan_is_that_of_the_naive_planner(slots in any_slots(), mib in 0_u64..500_000, free_capacity in any_capacity()) {
         let (target, groups) = (target(Bytes::from_mib(mib)), groups());
-        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &|_| false, max_new_slots: None, change: None };
+        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &|_| false, vms: &[], max_new_slots: None, change: None };
         let ours = plan(&target, &world).unwrap();
         prop_assert_eq!(decided(&ours, &slots), decide_naively(&target, &world));
     }
@@ -272,7 +272,7 @@ proptest! {
     #[test]
     fn a_limit_refuses_exactly_the_plans_that_create_more(slots in any_slots(), mib in 0_u64..500_000, limit in 0_u64..6) {
         let (target, groups, free_capacity) = (target(Bytes::from_mib(mib)), groups(), BTreeMap::new());
-        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &|_| false, max_new_slots: Some(limit), change: None };
+        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &|_| false, vms: &[], max_new_slots: Some(limit), change: None };
         let free = plan(&target, &PlannerInput { max_new_slots: None, ..world }).unwrap();
         let count = free.create.len() as u64;
         let expected = if count <= limit { Ok(free) } else { Err(PlanError::SlotLimit { count, limit }) };
@@ -285,7 +285,7 @@ proptest! {
         let is_taken = |name: &crate::ids::SlotName| {
             slot::number(name, &target.prefix).is_some_and(|number| number % (every + 1) == 0)
         };
-        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &is_taken, max_new_slots: None, change: None };
+        let world = PlannerInput { groups: &groups, slots: &slots, free_capacity: &free_capacity, taken: &is_taken, vms: &[], max_new_slots: None, change: None };
         let created = plan(&target, &world).unwrap().create;
         let mut names: Vec<&str> = created.iter().map(|new| new.name.as_str()).collect();
         prop_assert!(created.iter().all(|new| !is_taken(&new.name) && slots.iter().all(|slot| slot.name != new.name)));

@@ -21,6 +21,30 @@ pub fn sell_rejected() -> Vec<Case> {
     ]
 }
 
+/// Commitments grow over VMs that run outside of slots, on a host without free capacity for them.
+pub fn grow_over_vms() -> Vec<Case> {
+    vec![
+        Case::accepted(|| stage_with_vms_outside(4).boxed(), |_| vec![(OLD, Some(spec(OLD, 3)))], &[(OLD, 3)])
+            .and(|stage| assert_eq!(vms_in(stage, &[OLD]), 3)),
+        Case::accepted(
+            || stage_with_vms_outside(4).boxed(),
+            |_| vec![(OLD, Some(spec(OLD, 2))), (NEW, Some(spec(NEW, 2)))],
+            &[(OLD, 2), (NEW, 2)],
+        )
+        .without_confirmation()
+        .and(|stage| assert_eq!(vms_in(stage, &[OLD, NEW]), 3)),
+        Case::rejected(
+            || stage_with_vms_outside(4).boxed(),
+            |_| vec![(OLD, Some(spec(OLD, 2))), (NEW, Some(spec(NEW, 3)))],
+        ),
+    ]
+}
+
+fn vms_in(stage: &Stage, uuids: &[&str]) -> usize {
+    let slots = uuids.iter().flat_map(|uuid| slots_of(stage.server(), uuid));
+    slots.map(|slot| slot.spec.committed_resource_reservation.unwrap().allocations.len()).sum()
+}
+
 /// One of each in one change: what shrinks and what is deleted is needed for what grows.
 pub fn grow_shrink_delete() -> Vec<Case> {
     vec![

@@ -175,7 +175,7 @@ async fn pins_are_decided_here() {
     let stub = Stub::start([Reply::Close]).await;
     let view = view(&["a"]);
     let scheduler = external(&stub, view.clone());
-    let pin = |size| Pin { key: slot().key, host: "a".into(), size, zone: "az-west-2".into() };
+    let pin = |size| Pin { key: slot().key, host: "a".into(), size, vms: [].into(), zone: "az-west-2".into() };
     assert_eq!(scheduler.pin(&pin(gib(17, 1))).await, Ok(false));
     assert_eq!(scheduler.pin(&pin(gib(16, 1))).await, Ok(true));
     assert_eq!((view.assumed(), stub.asked().len()), (1, 0));

@@ -33,6 +33,7 @@ fn slot(size: Resources) -> Request {
         zone: "az-west-2".into(),
         flavor: amber(),
         size,
+        vms: [].into(),
         domain_name: Some("acme".to_owned()),
         pipeline: "kvm-general-purpose-load-balancing".to_owned(),
         prefer: None,

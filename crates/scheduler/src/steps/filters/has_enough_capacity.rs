@@ -44,11 +44,18 @@ impl Filter for HasEnoughCapacity {
             return Err(StepError::NoMemory);
         }
         let owner = question::owner(run, &self.extra);
-        let free_capacities = run.overlay.free_capacities(&question::question(run, &self.extra, owner.as_ref()));
+        let question = question::question(run, &self.extra, owner.as_ref());
+        let free_capacities = run.overlay.free_capacities(&question);
+        let with_vms: &[_] = if question.assume_empty { &[] } else { &run.request.needs };
+        let with_vms = with_vms.iter().filter_map(|(host, need)| Some((run.fleet.view.id(host)?, *need)));
+        let with_vms: Vec<_> = with_vms.filter(|(id, _)| field.known.has(*id)).collect();
         // The engine counts hosts with unreadable capacity apart from full ones.
         let mut unreadable = run.fleet.columns().unreadable.clone();
         unreadable.keep(&field.known);
         free_capacities.keep_fitting(run.request.need(), &mut field.known);
+        for (id, need) in with_vms {
+            field.known.set(id, free_capacities.at(id).is_some_and(|free| need.fits(free)));
+        }
         field.known.add(&unreadable);
         field.unknown_hosts.clear();
         Ok(Effect::Done)
