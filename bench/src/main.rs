@@ -25,6 +25,7 @@ mod size;
 mod start;
 mod table;
 mod times;
+mod vms;
 mod waiting;
 
 use std::process::ExitCode;
@@ -117,6 +118,8 @@ enum Part {
     Split,
     /// Row m by itself.
     Clients,
+    /// Row v: reading the VMs of the cloud.
+    Vms,
 }
 
 #[tokio::main]
@@ -164,7 +167,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Scheduler,
         Self::Planner,
         Self::Floor,
@@ -174,6 +177,7 @@ impl Part {
         Self::Waiting,
         Self::Changes,
         Self::Placement,
+        Self::Vms,
     ];
 
     async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
@@ -197,6 +201,7 @@ impl Part {
             Self::Rejections => changes::rejections::measure(size).await,
             Self::Split => Ok(vec![changes::split::measure(size).await?]),
             Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
+            Self::Vms => Ok(vec![vms::measure(size).await?]),
         }
     }
 }
