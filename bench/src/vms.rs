@@ -109,7 +109,8 @@ fn table(postgres: &Postgres) -> Result<PostgresTable, Error> {
     let url = postgres.url(DATABASE);
     let address = url.rsplit_once('/').and_then(|(server, _)| server.rsplit_once(':'));
     let (_, port) = address.ok_or_else(|| Error::Scene(url.clone()))?;
-    let values = [("host", "127.0.0.1"), ("user", "berth"), ("password", "any"), ("port", port), ("database", DATABASE)];
+    let values =
+        [("host", "127.0.0.1"), ("user", "berth"), ("password", "any"), ("port", port), ("database", DATABASE)];
     let values = values.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
     Ok(PostgresTable::new(Arc::new(Fixed(values.into())), "berth-bench".to_owned(), metrics))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_cluster::{
-    Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, ObjectKey, Options,
-    Pauses, Requests, Routes, Store, Writer,
+    Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, ObjectKey,
+    Options, Pauses, Requests, Routes, Store, Writer,
 };
 use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{

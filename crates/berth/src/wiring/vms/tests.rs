@@ -77,10 +77,13 @@ async fn the_secret_is_read_from_its_namespace_each_time() {
     let reader = reader(&Stores::default(), move |request| {
         seen.lock().push(request.path.clone());
         match seen.lock().len() {
-            1 => Reply::Json(200, json!({
-                "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "n" },
-                "data": { "host": "ZGI=" },
-            })),
+            1 => Reply::Json(
+                200,
+                json!({
+                    "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "n" },
+                    "data": { "host": "ZGI=" },
+                }),
+            ),
             2 => Reply::not_found("s"),
             _ => Reply::error(403, "Forbidden", "secrets \"s\" is forbidden"),
         }
@@ -191,6 +194,7 @@ async fn each_kind_of_failure_is_an_event_on_the_datasource_also_under_a_new_lea
     tokio::time::sleep(Duration::from_secs(1)).await;
     memory.vm_failures.send_replace(None);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let published = ["DatabaseUnreachable", "DatabaseTableEmptied"].map(|reason| (reason.into(), "nova-servers".into()));
+    let published =
+        ["DatabaseUnreachable", "DatabaseTableEmptied"].map(|reason| (reason.into(), "nova-servers".into()));
     assert_eq!(*notes.lock(), published);
 }
