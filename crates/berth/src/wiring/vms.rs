@@ -184,15 +184,13 @@ impl VmSizes for SnapshotVmSizes {
 
 /// The in-flight reservations that are reconciled with each new snapshot: their VMs may have another size. There are
 /// few of them, and none lives long.
-pub(super) fn requests_of_snapshots(memory: &Memory) -> Requests<ObjectKey> {
-    let (requests, reservations) = (Requests::closed(), memory.stores.reservations.clone());
-    let requested = requests.clone();
+pub(super) fn request_with_snapshots(memory: &Memory, requests: Requests<ObjectKey>) {
+    let reservations = memory.stores.reservations.clone();
     memory.vms.on_change(move |_| {
         let all = reservations.all().into_iter();
         let in_flight = all.filter(|entry| entry.object.spec.in_flight_reservation.is_some());
-        requested.add(in_flight.map(|entry| entry.key));
+        requests.add(in_flight.map(|entry| entry.key));
     });
-    requests
 }
 
 /// Publishes an event on the Datasource for each failure of a new kind, forever.

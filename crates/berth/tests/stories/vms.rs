@@ -2,7 +2,7 @@
 
 use berth_crds::{Datasource, Reservation, ReservationType, labels, testing};
 use berth_postgres::Postgres;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use rusqlite::Connection;
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_cluster::Routes;
 use berth_cluster::testing::{
-    Reply, Request, applied, deleted, failing, metrics, scripted, sync, take_smallest, watches,
+    Reply, Request, applied, deleted, failing, metrics, opened, scripted, sync, take_smallest,
 };
 use berth_core::flavor::Flavor;
 use berth_telemetry::config::Configuration;
@@ -165,8 +165,8 @@ async fn each_snapshot_requests_the_in_flight_reservations_and_no_others() {
     let flown = ObjectKey::new(home(), flight.metadata.name.clone().unwrap().as_str());
     applied(&memory.stores.reservations, &home(), flight);
     applied(&memory.stores.reservations, &home(), berth_crds::testing::slot("slot", 0));
-    let requests = requests_of_snapshots(&memory);
-    let _open = watches(&requests);
+    let requests = opened();
+    request_with_snapshots(&memory, requests.clone());
     memory.vms.publish(snapshot(1024, Timestamp::now()));
     assert_eq!((take_smallest(&requests), take_smallest(&requests)), (Some(flown), None));
 }
