@@ -26,6 +26,7 @@ mod start;
 mod table;
 mod times;
 mod usage_report;
+mod vms;
 mod waiting;
 
 use std::process::ExitCode;
@@ -120,6 +121,8 @@ enum Part {
     Clients,
     /// Row t: usage reports.
     UsageReport,
+    /// Row v: reading the VMs of the cloud.
+    Vms,
 }
 
 #[tokio::main]
@@ -167,7 +170,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Scheduler,
         Self::Planner,
         Self::Floor,
@@ -178,6 +181,7 @@ impl Part {
         Self::Changes,
         Self::UsageReport,
         Self::Placement,
+        Self::Vms,
     ];
 
     async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
@@ -202,6 +206,7 @@ impl Part {
             Self::Split => Ok(vec![changes::split::measure(size).await?]),
             Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
             Self::UsageReport => Ok(vec![usage_report::measure()?]),
+            Self::Vms => Ok(vec![vms::measure(size).await?]),
         }
     }
 }

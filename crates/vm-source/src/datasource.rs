@@ -1,5 +1,5 @@
-//! The object that names the database and says how fresh its tables are. The process that runs the refresher knows how to
-//! read it.
+//! The object that names the database and says how fresh its tables are. The process that runs the refresher knows how
+//! to read it.
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;

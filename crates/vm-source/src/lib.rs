@@ -1,8 +1,8 @@
-//! The VMs of the cloud: one immutable snapshot of Nova's servers and flavors per process, read from the database that a
-//! Datasource names. What the numbers mean is decided elsewhere.
+//! The VMs of the cloud: one immutable snapshot of Nova's servers and flavors per process, read from the database that
+//! a Datasource names. What the numbers mean is decided elsewhere.
 //!
-//! A [`VmTable`] reads the tables, in PostgreSQL or SQLite. The [`Refresher`] decides when, and publishes what was read to
-//! the [`VmSource`], which everything else asks. Nothing that asks waits for the database.
+//! A [`VmTable`] reads the tables, in PostgreSQL or SQLite. The [`Refresher`] decides when, and publishes what was read
+//! to the [`VmSource`], which everything else asks. Nothing that asks waits for the database.
 
 mod access;
 mod datasource;

@@ -34,7 +34,7 @@ declare_metrics! {
             "Failed reads of servers and flavors, by reason. The former snapshot stays.";
         lacking: IntGaugeVec[], "berth_vm_source_lacking_vms", "VMs that hosts list and the tables do not have.";
         unlisted: IntGaugeVec["zone"], "berth_vms_unlisted",
-            "VMs that the tables have and no host lists, by the zone of their rows; unknown if no host is in that zone.";
+            "VMs that the tables have and no host lists, by the zone of their rows; unknown if it has no hosts.";
         attempts: IntCounterVec["host", "database"], "cortex_db_connection_attempts_total",
             "Attempts to connect to the database with servers and flavors.";
         max_open: IntGaugeVec["host", "database"], "cortex_db_connections_max_open",
@@ -55,7 +55,8 @@ impl VmSourceMetrics {
         let shared = source.clone();
         metrics.computed(&AGE, move || shared.age().map(|age| (vec![], age.as_secs_f64())).into_iter().collect())?;
         let shared = source.clone();
-        metrics.computed(&VMS, move || vec![(vec![], shared.last_snapshot().map_or(0.0, |all| count(all.vms().len())))])?;
+        metrics
+            .computed(&VMS, move || vec![(vec![], shared.last_snapshot().map_or(0.0, |all| count(all.vms().len())))])?;
         let this = Self::register(metrics)?;
         for kind in FailureKind::iter() {
             this.failed_reads.with_label_values(&[kind.as_str()]).inc_by(0);

@@ -1,4 +1,5 @@
-//! The tables in PostgreSQL: one connection, kept between reads, with the access of the Secret that the Datasource names.
+//! The tables in PostgreSQL: one connection, kept between reads, with the access of the Secret that the Datasource
+//! names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,11 +70,7 @@ impl PostgresTable {
     }
 
     /// The tables, or only these servers. A connection that broke while it was idle is replaced.
-    async fn read(
-        &mut self,
-        state: &DatasourceState,
-        ids: Option<&[VmId]>,
-    ) -> Result<TableContents, VmSourceError> {
+    async fn read(&mut self, state: &DatasourceState, ids: Option<&[VmId]>) -> Result<TableContents, VmSourceError> {
         let was_idle = self.opened.is_some();
         match self.read_once(state, ids).await {
             Err(error) if was_idle && error.is_broken_connection() => self.read_once(state, ids).await,
@@ -110,8 +107,8 @@ impl PostgresTable {
         Ok(Opened { access, connection })
     }
 
-    /// The Secret or the Datasource may have changed while the connection was open. A Secret that cannot be read does not
-    /// end a connection that works.
+    /// The Secret or the Datasource may have changed while the connection was open. A Secret that cannot be read does
+    /// not end a connection that works.
     async fn close_if_access_changed(&mut self, state: &DatasourceState) {
         if self.opened.is_none() {
             return;
@@ -148,15 +145,15 @@ impl VmTable for PostgresTable {
     }
 }
 
-async fn access(
-    datasource: &dyn DatasourceReader,
-    state: &DatasourceState,
-) -> Result<DatabaseAccess, VmSourceError> {
+async fn access(datasource: &dyn DatasourceReader, state: &DatasourceState) -> Result<DatabaseAccess, VmSourceError> {
     let (name, secret) = (|| datasource.name().to_owned(), || state.secret.clone());
     let values = datasource.secret(&state.secret).await;
     let values = values.map_err(|cause| VmSourceError::Secret { name: name(), secret: secret(), cause })?;
-    DatabaseAccess::of_secret(&values)
-        .map_err(|fault| VmSourceError::SecretData { name: name(), secret: secret(), fault })
+    DatabaseAccess::of_secret(&values).map_err(|fault| VmSourceError::SecretData {
+        name: name(),
+        secret: secret(),
+        fault,
+    })
 }
 
 /// Every setting is given, so that the environment of the process does not matter.

@@ -97,7 +97,8 @@ impl VmSnapshot {
     pub(crate) fn with_rows(&self, rows: Vec<VmRow>) -> Option<Self> {
         let more: Vec<Vm> = rows.into_iter().filter_map(|row| with_flavor(row, &self.flavors)).collect();
         let more: Vec<Vm> = more.into_iter().filter(|vm| self.vm(&vm.id).is_none()).collect();
-        (!more.is_empty()).then(|| Self::of_vms(self.vms.iter().cloned().chain(more).collect(), self.flavors.clone(), self.as_of))
+        (!more.is_empty())
+            .then(|| Self::of_vms(self.vms.iter().cloned().chain(more).collect(), self.flavors.clone(), self.as_of))
     }
 
     pub fn flavor(&self, name: &FlavorName) -> Option<&Arc<Flavor>> {

@@ -115,7 +115,8 @@ impl FileReader {
     fn servers(&self, connection: &Connection, ids: Option<&[VmId]>) -> Result<Vec<VmRow>, VmSourceError> {
         let step = if ids.is_none() { ReadStep::Servers } else { ReadStep::Server };
         let failed = |source| self.failed(step, source);
-        let wanted = ids.map(|ids| serde_json::Value::from(ids.iter().map(VmId::as_str).collect::<Vec<_>>()).to_string());
+        let wanted =
+            ids.map(|ids| serde_json::Value::from(ids.iter().map(VmId::as_str).collect::<Vec<_>>()).to_string());
         let mut statement =
             connection.prepare(if ids.is_none() { ALL_SERVERS } else { SOME_SERVERS }).map_err(failed)?;
         let mut found = statement.query(rusqlite::params_from_iter(wanted)).map_err(failed)?;

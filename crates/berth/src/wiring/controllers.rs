@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_cluster::{
-    Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, ObjectKey, Options,
-    Pauses, Requests, Routes, Store, Writer,
+    Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, ObjectKey,
+    Options, Pauses, Requests, Routes, Store, Writer,
 };
 use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{
@@ -68,6 +68,8 @@ impl Controllers {
         let flavor_groups = memory.flavor_groups.clone();
         let disruption_limit = disruption_limit(memory, environment);
         let syncer = syncer(memory, environment, disruption_limit.clone());
+        let resized = Requests::closed();
+        vms::request_with_snapshots(memory, resized.clone());
         let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), disruption_limit.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
@@ -79,7 +81,7 @@ impl Controllers {
                 disruption_limit.clone(),
             ),
             in_flight: oversubscription::in_flight(memory, environment),
-            resized: vms::requests_of_snapshots(memory),
+            resized,
             changes: Arc::new(changes(memory, environment)),
             hold_released_capacity: hold_released_capacity(memory).boxed().shared(),
             slots,

@@ -139,10 +139,7 @@ impl DatasourceReader for HomeDatasource {
 fn state(object: &Datasource) -> DatasourceState {
     let (secret, status) = (object.spec.database_secret_ref.clone(), object.status.as_ref());
     DatasourceState {
-        secret: SecretName {
-            namespace: secret.namespace.unwrap_or_default(),
-            name: secret.name.unwrap_or_default(),
-        },
+        secret: SecretName { namespace: secret.namespace.unwrap_or_default(), name: secret.name.unwrap_or_default() },
         last_synced: status.and_then(|status| status.last_synced.as_ref()).map(|time| time.0),
         number_of_objects: status.and_then(|status| status.number_of_objects),
     }
@@ -185,21 +182,23 @@ impl VmSizes for SnapshotVmSizes {
     }
 }
 
-/// The in-flight reservations that are reconciled with each new snapshot: their VMs may have another size. There are few of
-/// them, and none lives long.
-pub(super) fn requests_of_snapshots(memory: &Memory) -> Requests<ObjectKey> {
-    let (requests, reservations) = (Requests::closed(), memory.stores.reservations.clone());
-    let requested = requests.clone();
+/// The in-flight reservations that are reconciled with each new snapshot: their VMs may have another size. There are
+/// few of them, and none lives long.
+pub(super) fn request_with_snapshots(memory: &Memory, requests: Requests<ObjectKey>) {
+    let reservations = memory.stores.reservations.clone();
     memory.vms.on_change(move |_| {
         let all = reservations.all().into_iter();
         let in_flight = all.filter(|entry| entry.object.spec.in_flight_reservation.is_some());
-        requested.add(in_flight.map(|entry| entry.key));
+        requests.add(in_flight.map(|entry| entry.key));
     });
-    requests
 }
 
 /// Publishes an event on the Datasource for each failure of a new kind, forever.
-pub(crate) fn publish_failures(memory: &Memory, keys: &Common, events: Events) -> impl Future<Output = ()> + Send + use<> {
+pub(crate) fn publish_failures(
+    memory: &Memory,
+    keys: &Common,
+    events: Events,
+) -> impl Future<Output = ()> + Send + use<> {
     let (mut failures, store, key) =
         (memory.vm_failures.subscribe(), memory.stores.datasources.clone(), datasource_key(keys));
     // A new leader reports what the former one has reported, perhaps in vain.

@@ -2,7 +2,7 @@
 
 use berth_crds::{Datasource, Reservation, ReservationType, labels, testing};
 use berth_postgres::Postgres;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -29,7 +29,8 @@ fn server(id: &str, flavor: &str) -> String {
 async fn create_secret(world: &World, postgres: &Postgres, database: &str) {
     let url = postgres.url(database);
     let (_, port) = url.rsplit_once('/').unwrap().0.rsplit_once(':').unwrap();
-    let values = [("host", "127.0.0.1"), ("user", "berth"), ("password", "any"), ("port", port), ("database", database)];
+    let values =
+        [("host", "127.0.0.1"), ("user", "berth"), ("password", "any"), ("port", port), ("database", database)];
     let values = values.map(|(key, value)| format!("--from-literal={key}={value}"));
     let _ = world.try_kubectl(&["delete", "secret", "vms", "--namespace=berth-system"]).await;
     let mut arguments = vec!["create", "secret", "generic", "vms", "--namespace=berth-system"];
@@ -38,7 +39,8 @@ async fn create_secret(world: &World, postgres: &Postgres, database: &str) {
 }
 
 async fn grant_secret(world: &World) {
-    let role = ["create", "role", "vms", "--verb=get", "--resource=secrets", "--resource-name=vms", "-n", "berth-system"];
+    let role =
+        ["create", "role", "vms", "--verb=get", "--resource=secrets", "--resource-name=vms", "-n", "berth-system"];
     let subject = "--serviceaccount=berth-system:berth";
     world.kubectl(&role).await;
     world.kubectl(&["create", "rolebinding", "vms", "--role=vms", subject, "-n", "berth-system"]).await;

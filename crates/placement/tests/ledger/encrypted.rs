@@ -37,8 +37,9 @@ async fn a_connection_is_encrypted_and_only_the_right_server_gets_it() {
     certificates.make_server("elsewhere", "authority", "DNS:db.example").await.unwrap();
     let mut postgres = Postgres::start(Durability::None).await.unwrap();
     let url = postgres.create("encrypted").await.unwrap();
-    let full =
-        |authority: &str| format!("{url}?sslmode=verify-full&sslrootcert={}", certificates.file(authority, "crt").display());
+    let full = |authority: &str| {
+        format!("{url}?sslmode=verify-full&sslrootcert={}", certificates.file(authority, "crt").display())
+    };
 
     let text = refused(&full("authority")).await;
     assert!(text.contains("server does not support TLS"), "{text}");

@@ -52,7 +52,11 @@ async fn the_first_list_of_datasources_is_awaited_for_a_while() {
     assert_eq!(world.unavailable(), "failed to list VMs from source: no read has ended yet");
     assert!(world.failures.borrow().is_none());
     world.pass(20).await;
-    assert!(world.unavailable().ends_with("failed to get datasource nova-servers: no answer"), "{}", world.unavailable());
+    assert!(
+        world.unavailable().ends_with("failed to get datasource nova-servers: no answer"),
+        "{}",
+        world.unavailable()
+    );
     world.describe(synced_at(0));
     world.pass(1).await;
     assert!(world.source.snapshot().is_ok());

@@ -54,7 +54,11 @@ impl VmTable for Outside {
     }
 
     fn read_rows<'a>(&'a mut self, _: &'a DatasourceState, ids: &'a [VmId]) -> Read<'a, Vec<VmRow>> {
-        let names = if ids.len() > 5 { format!("{} servers", ids.len()) } else { ids.iter().map(VmId::as_str).collect::<Vec<_>>().join(" ") };
+        let names = if ids.len() > 5 {
+            format!("{} servers", ids.len())
+        } else {
+            ids.iter().map(VmId::as_str).collect::<Vec<_>>().join(" ")
+        };
         let rows = self.read(names, |state| ids.iter().filter_map(|id| state.others.get(id).cloned()).collect());
         std::future::ready(rows).boxed()
     }

@@ -99,7 +99,9 @@ async fn one_connection_is_kept_that_is_named_and_cannot_write() {
         table.read_all(&state()).await.unwrap();
         table.read_rows(&state(), &["a".into()]).await.unwrap();
     }
-    let connections = format!("select application_name, count(*) from pg_stat_activity where datname = '{database}' and application_name <> 'psql' group by 1");
+    let connections = format!(
+        "select application_name, count(*) from pg_stat_activity where datname = '{database}' and application_name <> 'psql' group by 1"
+    );
     assert_eq!(postgres.ask("postgres", &connections).await.unwrap(), "berth@pod-1|1");
     assert_eq!(named.secret_reads.load(Ordering::Relaxed), 3, "once for each complete read");
     let text = registry.render();

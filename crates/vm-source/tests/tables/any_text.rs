@@ -32,7 +32,8 @@ async fn any_text_in_any_column_is_a_row(mut world: World) {
         let rest: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
         values.push(format!("({}, {})", quoted(&id), rest.join(", ")));
     }
-    let columns = "id, name, status, tenant_id, created, os_ext_az_availability_zone, os_ext_srv_attr_host, flavor_name, os_type";
+    let columns =
+        "id, name, status, tenant_id, created, os_ext_az_availability_zone, os_ext_srv_attr_host, flavor_name, os_type";
     world.run(&format!("INSERT INTO openstack_servers_v4 ({columns}) VALUES {}", values.join(", "))).await;
     let expected: Vec<VmRow> = expected.finish();
     assert_eq!(world.rows().await, expected);

@@ -41,7 +41,9 @@ async fn a_connection_that_broke_while_it_was_idle_is_replaced_at_once() {
     postgres.ask(&database, TABLES).await.unwrap();
     let mut table = postgres_table(&Named::of(postgres, &database));
     table.read_all(&state()).await.unwrap();
-    let end = format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}' and application_name = 'berth@here'");
+    let end = format!(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}' and application_name = 'berth@here'"
+    );
     assert_eq!(postgres.ask("postgres", &end).await.unwrap(), "t");
     table.read_all(&state()).await.unwrap();
 }

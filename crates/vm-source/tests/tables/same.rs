@@ -117,8 +117,11 @@ async fn extra_specs_that_are_no_map_of_texts_are_empty(mut world: World) {
 }
 
 async fn numbers_out_of_range_are_the_nearest(mut world: World) {
-    add_flavors(&mut world, "('1', 'a', -1, -9223372036854775808, -1, ''), ('2', 'b', 9223372036854775807, 9223372036854775807, 1, '')")
-        .await;
+    add_flavors(
+        &mut world,
+        "('1', 'a', -1, -9223372036854775808, -1, ''), ('2', 'b', 9223372036854775807, 9223372036854775807, 1, '')",
+    )
+    .await;
     let sizes: Vec<_> =
         flavors(&mut world).await.iter().map(|flavor| (flavor.vcpus, flavor.memory_mib, flavor.disk_gib)).collect();
     assert_eq!(sizes, [(0, 0, 0), (u32::MAX, i64::MAX.unsigned_abs(), 1)]);

@@ -77,7 +77,8 @@ impl DatasourceReader for Named {
         assert_eq!(name.to_string(), "cortex-system/cortex-nova-postgres");
         self.secret_reads.fetch_add(1, Ordering::Relaxed);
         let values = self.values.lock().clone();
-        let found = if values.is_empty() { Err("secrets \"cortex-nova-postgres\" not found".to_owned()) } else { Ok(values) };
+        let found =
+            if values.is_empty() { Err("secrets \"cortex-nova-postgres\" not found".to_owned()) } else { Ok(values) };
         std::future::ready(found).boxed()
     }
 }

@@ -1,5 +1,5 @@
-//! The property of `vm_rows`, for the fuzzer and for a test of `berth-vm-source`: any text in any column is a row, and the
-//! snapshot has each server with a host and a known flavor once.
+//! The property of `vm_rows`, for the fuzzer and for a test of `berth-vm-source`: any text in any column is a row, and
+//! the snapshot has each server with a host and a known flavor once.
 //!
 //! A line of the input is a row: `server` or `flavor` and the columns, separated by tabs.
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_cluster::Routes;
 use berth_cluster::testing::{
-    Reply, Request, applied, deleted, failing, metrics, scripted, sync, take_smallest, watches,
+    Reply, Request, applied, deleted, failing, metrics, opened, scripted, sync, take_smallest,
 };
 use berth_core::flavor::Flavor;
 use berth_telemetry::config::Configuration;
@@ -77,10 +77,13 @@ async fn the_secret_is_read_from_its_namespace_each_time() {
     let reader = reader(&Stores::default(), move |request| {
         seen.lock().push(request.path.clone());
         match seen.lock().len() {
-            1 => Reply::Json(200, json!({
-                "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "n" },
-                "data": { "host": "ZGI=" },
-            })),
+            1 => Reply::Json(
+                200,
+                json!({
+                    "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "n" },
+                    "data": { "host": "ZGI=" },
+                }),
+            ),
             2 => Reply::not_found("s"),
             _ => Reply::error(403, "Forbidden", "secrets \"s\" is forbidden"),
         }
@@ -162,8 +165,8 @@ async fn each_snapshot_requests_the_in_flight_reservations_and_no_others() {
     let flown = ObjectKey::new(home(), flight.metadata.name.clone().unwrap().as_str());
     applied(&memory.stores.reservations, &home(), flight);
     applied(&memory.stores.reservations, &home(), berth_crds::testing::slot("slot", 0));
-    let requests = requests_of_snapshots(&memory);
-    let _open = watches(&requests);
+    let requests = opened();
+    request_with_snapshots(&memory, requests.clone());
     memory.vms.publish(snapshot(1024, Timestamp::now()));
     assert_eq!((take_smallest(&requests), take_smallest(&requests)), (Some(flown), None));
 }
@@ -191,6 +194,7 @@ async fn each_kind_of_failure_is_an_event_on_the_datasource_also_under_a_new_lea
     tokio::time::sleep(Duration::from_secs(1)).await;
     memory.vm_failures.send_replace(None);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let published = ["DatabaseUnreachable", "DatabaseTableEmptied"].map(|reason| (reason.into(), "nova-servers".into()));
+    let published =
+        ["DatabaseUnreachable", "DatabaseTableEmptied"].map(|reason| (reason.into(), "nova-servers".into()));
     assert_eq!(*notes.lock(), published);
 }
