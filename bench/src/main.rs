@@ -25,6 +25,7 @@ mod size;
 mod start;
 mod table;
 mod times;
+mod usage;
 mod waiting;
 
 use std::process::ExitCode;
@@ -83,6 +84,8 @@ enum Part {
     Scheduler,
     /// Row c: plans of large commitments.
     Planner,
+    /// Row u: the assignment of VMs to commitments.
+    Usage,
     /// Rows a and b: the operator beside a client that only writes.
     Floor,
     /// Row d: what a slot costs in small and large clouds, and what a large one costs at rest.
@@ -164,9 +167,10 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Scheduler,
         Self::Planner,
+        Self::Usage,
         Self::Floor,
         Self::Scale,
         Self::Restart,
@@ -180,6 +184,7 @@ impl Part {
         match self {
             Self::Scheduler => Ok(vec![scheduler::measure(size).await?]),
             Self::Planner => planner::measure(),
+            Self::Usage => Ok(vec![usage::measure()]),
             Self::Floor => floor::measure(size).await,
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,
