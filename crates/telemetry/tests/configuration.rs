@@ -221,7 +221,6 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
             Severity::Warning,
             "has no effect: this version has no",
         ),
-        ("committedResourceUsageReconciler", Severity::Warning, "has no effect: this version has no usage reconciler"),
         ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         (
             "committedResourceAPI.quotaServedAvailabilityZones",

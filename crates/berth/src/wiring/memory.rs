@@ -13,6 +13,7 @@ use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::clock::ClockSkew;
 use berth_telemetry::config;
+use berth_vm_source::VmSource;
 use tokio::time::Instant;
 
 use super::events::{Queues, feed_commitments, feed_view};
@@ -47,6 +48,8 @@ pub struct Memory {
     pub published_info: PublishedInfo,
     /// The changes of commitments that this process executes.
     pub changes_under_way: ChangesUnderWay,
+    /// All VMs of the cloud, if a database is configured.
+    pub vms: VmSource,
     /// The times in the answers of the home cluster.
     pub skew: ClockSkew,
     started_at: Instant,
@@ -69,6 +72,7 @@ impl Memory {
             service_info,
             published_info: PublishedInfo::default(),
             changes_under_way: ChangesUnderWay::default(),
+            vms: VmSource::none(),
             skew: ClockSkew::default(),
             started_at: Instant::now(),
             stores,
