@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_core::ClusterName;
-use berth_core::Quantity;
+use berth_core::{ClusterName, Quantity};
 use berth_crds::{CommittedResource, Hypervisor, ResourceType, labels};
 use berth_invariants::testing::{UsageFacts, VmSize, broken_usage};
 use berth_invariants::{Invariant, Snapshot, at_rest};
