@@ -25,6 +25,7 @@ mod size;
 mod start;
 mod table;
 mod times;
+mod usage;
 mod usage_report;
 mod vms;
 mod waiting;
@@ -85,6 +86,8 @@ enum Part {
     Scheduler,
     /// Row c: plans of large commitments.
     Planner,
+    /// Row u: the assignment of VMs to commitments.
+    Usage,
     /// Rows a and b: the operator beside a client that only writes.
     Floor,
     /// Row d: what a slot costs in small and large clouds, and what a large one costs at rest.
@@ -170,9 +173,10 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Scheduler,
         Self::Planner,
+        Self::Usage,
         Self::Floor,
         Self::Scale,
         Self::Restart,
@@ -188,6 +192,7 @@ impl Part {
         match self {
             Self::Scheduler => Ok(vec![scheduler::measure(size).await?]),
             Self::Planner => planner::measure(),
+            Self::Usage => Ok(vec![usage::measure()]),
             Self::Floor => floor::measure(size).await,
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,

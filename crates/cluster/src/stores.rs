@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_crds::{
-    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota,
-    Reservation, facts,
+    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline,
+    ProjectQuota, Reservation, facts,
 };
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all, try_join_all};

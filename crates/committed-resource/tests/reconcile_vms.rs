@@ -3,9 +3,9 @@
 //! reconciliations and for faults.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-mod support;
 #[path = "vms/scenario.rs"]
 mod scenario;
+mod support;
 
 use berth_crds::{CommittedResource, names};
 use berth_testkit::{Server, seeds, vms};
@@ -117,11 +117,7 @@ fn adopt() -> Scenario {
 
 /// The same on a host that is full: the VMs over-book it until they are in the slots.
 fn adopt_while_full() -> Scenario {
-    Scenario {
-        hosts: &[("node1", 2)],
-        act: |server| run(server, "node1", &["half-1", "half-2", "vm-1"]),
-        ..adopt()
-    }
+    Scenario { hosts: &[("node1", 2)], act: |server| run(server, "node1", &["half-1", "half-2", "vm-1"]), ..adopt() }
 }
 
 /// It first runs elsewhere, outside of the zone's slots.

@@ -12,6 +12,7 @@ use crate::cores::idle;
 use crate::paused::is_annotated;
 use crate::slots::{has_finalizer, is_ours, on_its_way_out, orphaned, slot_is_ready};
 use crate::snapshot::{commitment_of, confirmed, in_force_on, is_reported_duplicate};
+use crate::usage::listed_twice;
 use crate::{Invariant, Key, Snapshot, Violation};
 
 /// Violations of the invariants at rest, ascending, besides those that [`crate::always`] finds. Slots that were deleted
@@ -23,6 +24,7 @@ pub fn at_rest(snapshot: &Snapshot) -> Vec<Violation> {
     for (key, object) in &snapshot.commitments {
         violations.extend(check_object(snapshot, key, object));
     }
+    violations.extend(listed_twice(snapshot));
     violations.sort();
     violations
 }

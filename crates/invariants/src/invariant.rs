@@ -7,8 +7,8 @@ use strum::{Display, IntoStaticStr, VariantArray};
 use crate::Key;
 
 /// The invariants. Those down to [`Invariant::CoresOversold`] hold after every write, those from
-/// [`Invariant::SlotOnGoneHost`] on are about time ([`crate::Overdue`], `testing::Disturbances`), the others hold at
-/// rest.
+/// [`Invariant::SlotOnGoneHost`] on are about time ([`crate::Overdue`], `testing::Disturbances`), those from
+/// [`Invariant::UsageSum`] on need the VMs (`testing::broken_usage`), the others hold at rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, Display, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Invariant {
@@ -75,6 +75,8 @@ pub enum Invariant {
     VmUnconfirmed,
     /// The status of a slot in force names only VMs that it expects and that its host lists.
     VmConfirmedUntrue,
+    /// A VM counts in at most one commitment of memory.
+    VmInTwoCommitments,
     /// A slot leaves a host that no longer exists after its grace period.
     SlotOnGoneHost,
     /// A slot without VMs leaves a host that was given another zone; one with VMs stays and is reported.
@@ -84,6 +86,14 @@ pub enum Invariant {
     /// Not more slots of a zone than the disruption limit allows are deleted or lose their host within ten minutes
     /// although no user asked for it.
     DisturbedTooMany,
+    /// The usage of a commitment is the sum over the VMs that it lists.
+    UsageSum,
+    /// Not more is used of a commitment than was accepted.
+    UsageAboveAccepted,
+    /// A commitment that has ended has no usage.
+    UsageAfterEnd,
+    /// The usage of a commitment is that of an assignment from scratch.
+    UsageUntrue,
 }
 
 impl Invariant {

@@ -23,6 +23,7 @@ mod slots;
 mod snapshot;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod usage;
 mod zones;
 
 pub use always::{always, always_touched};

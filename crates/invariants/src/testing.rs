@@ -1,9 +1,11 @@
-//! Invariants that need every write to be seen: disruptions and promises. Simulations and scenarios use them; the
-//! watchdog cannot.
+//! Invariants that need more than the objects of a moment: every write (disruptions and promises), or the VMs (usage).
+//! Simulations and scenarios use them; the watchdog cannot.
 
 mod desired;
 mod disturbances;
 mod promises;
+mod usage;
 
 pub use disturbances::{Disturbances, Moment, confirms};
 pub use promises::{Promise, Promises, overpromised};
+pub use usage::{ExpectedUsage, UsageFacts, VmSize, broken_usage};

@@ -10,7 +10,7 @@ use berth_crds::{CommitmentState, Reservation, ReservationSpec, ReservationType,
 use berth_invariants::{ExternalChanges, Invariant, always, at_rest};
 use jiff::Timestamp;
 
-use world::{UUID, World, capacity, condition, cores, expect, host, instance, slot, sound};
+use world::{UUID, World, capacity, condition, cores, expect, host, instance, slot, sound, uses};
 
 /// Applies a change to a world without violations; returns the violations.
 fn violations(break_it: impl FnOnce(&mut World)) -> Vec<(Invariant, String)> {
@@ -140,8 +140,12 @@ fn waits_for_cores(world: &mut World, at: usize) {
     (status.accepted_spec, status.status_summary) = (None, Some("Reserving".to_owned()));
 }
 
-fn invariants_about_vms_that_are_noticed() -> [Invariant; 3] {
+fn invariants_about_vms_that_are_noticed() -> [Invariant; 4] {
     [
+        report(Invariant::VmInTwoCommitments, "its VM vm-1 counts in home/another as well", |world| {
+            second_commitment(world, "home", "another");
+            world.commitments.iter_mut().for_each(|(_, one)| uses(one, &["vm-1"], "1Mi", "1", 0));
+        }),
         report(Invariant::VmUnconfirmed, "on its host node1, and does not confirm them: vm-1", |world| {
             expect(&mut world.slots[0].1, "vm-1", 160);
             lists(world, "vm-1");

@@ -8,6 +8,7 @@ mod report;
 mod steps;
 #[cfg(test)]
 pub(super) mod tests;
+mod usage;
 mod verdict;
 
 use std::fmt::Write as _;
@@ -32,6 +33,7 @@ use crate::error::Error;
 use change::OpenChange;
 use facts::ExplainedCommitment;
 use report::{CommitmentReport, Row};
+use usage::ExplainedUsage;
 
 pub(super) fn run(arguments: &CommitmentArguments) -> Result<(), Error> {
     let explain = async |snapshot: &ClusterSnapshot| {
@@ -57,7 +59,9 @@ async fn explain(
         facts.ok_or_else(|| Error::Unknown { what: "commitment", name: key.to_string(), hint: String::new() })?;
     let claims = snapshot.memory.scheduler.claims_in(&facts.dry_run.facts.spec.zone);
     let change = OpenChange::of(&snapshot.memory.stores.changes, &facts.dry_run.object.spec.commitment_uuid);
-    Ok(CommitmentReport { change, ..report::report(&facts, &claims, &snapshot.missing) })
+    let object = &facts.dry_run.object;
+    let usage = ExplainedUsage::of(object, dry_run.controllers.usage(), &snapshot.memory.vms);
+    Ok(CommitmentReport { change, usage, ..report::report(&facts, &claims, &snapshot.missing) })
 }
 
 fn find(snapshot: &ClusterSnapshot, name: &str) -> Result<ObjectKey, Error> {
@@ -81,6 +85,7 @@ fn text(account: &CommitmentReport) -> String {
     let _ = writeln!(text, "\nWhy\n  {}", account.why);
     text.push_str(&slots(account));
     text.push_str(&vms(account));
+    text.push_str(&account.usage.text());
     text.push_str(&claims::text(&account.claims));
     text.push_str(&account.operator.placements());
     text.push_str(&next_step::lines(&account.next, account.now));

@@ -22,6 +22,7 @@ use berth_scheduler_api::pipelines::{self, PipelineController};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config::{Configuration, Controller};
 use berth_telemetry::ids::FreshIds;
+use berth_usage::UsageController;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
@@ -57,6 +58,7 @@ pub struct Controllers {
     /// In-flight reservations that a new snapshot of VMs concerns.
     resized: Requests<ObjectKey>,
     changes: Arc<ChangeController>,
+    usage: Arc<UsageController>,
     syncer: Option<LimesSyncer>,
     /// What open changes have released is held before anything else is decided.
     hold_released_capacity: Shared<BoxFuture<'static, ()>>,
@@ -83,6 +85,7 @@ impl Controllers {
             in_flight: oversubscription::in_flight(memory, environment),
             resized,
             changes: Arc::new(changes(memory, environment)),
+            usage: Arc::new(usage(memory, environment)),
             hold_released_capacity: hold_released_capacity(memory).boxed().shared(),
             slots,
             orphans: Arc::new(orphaned(memory, environment, disruption_limit, syncer.as_ref())),
@@ -97,6 +100,10 @@ impl Controllers {
 
     pub fn slots(&self) -> &ReservationController<Chosen> {
         &self.slots
+    }
+
+    pub fn usage(&self) -> &UsageController {
+        &self.usage
     }
 
     pub fn syncer(&self) -> Option<&SyncController> {
@@ -116,6 +123,7 @@ impl Controllers {
             manager.add(self.slots.clone(), slots.clone(), options());
             manager.add(self.orphans.clone(), Requests::closed(), options());
             manager.add(self.changes.clone(), Requests::closed(), options());
+            manager.add(self.usage.clone(), self.usage.requests().clone(), options());
             manager.before_first(self.hold_released_capacity.clone());
             if let Some(oversubscription) = &self.oversubscription {
                 manager.add(oversubscription.clone(), Requests::closed(), options());
@@ -265,6 +273,21 @@ fn changes(memory: &Memory, environment: &Environment<'_>) -> ChangeController {
         settings: liquid_changes::Settings {
             retention: environment.configuration.committed_resource_api.change_retention,
         },
+    })
+}
+
+fn usage(memory: &Memory, environment: &Environment<'_>) -> UsageController {
+    let keys = &environment.configuration.usage_reconciler;
+    UsageController::new(berth_usage::Context {
+        commitments: environment.writer(&memory.stores.commitments),
+        hypervisors: memory.stores.hypervisors.clone(),
+        flavor_groups: memory.flavor_groups.clone(),
+        vms: memory.vms.clone(),
+        routes: environment.routes.clone(),
+        clock: environment.clock.clone(),
+        metrics: environment.metrics.usage.clone(),
+        requests: Requests::closed(),
+        settings: berth_usage::Settings { period: keys.cooldown_interval },
     })
 }
 

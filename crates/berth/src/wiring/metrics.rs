@@ -20,6 +20,7 @@ use berth_scheduler_api::metrics::ApiMetrics;
 use berth_scheduler_api::tracking::BookingMetrics;
 use berth_telemetry::clock::{Clock as _, SystemClock};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use berth_usage::UsageMetrics;
 use berth_vm_source::VmSourceMetrics;
 
 use super::background_tasks::BackgroundTaskMetrics;
@@ -96,6 +97,7 @@ pub struct OperatorMetrics {
     pub liquid: LiquidMetrics,
     pub tokens: TokenMetrics,
     pub syncer: SyncMetrics,
+    pub usage: UsageMetrics,
     pub background_tasks: BackgroundTaskMetrics,
     pub vms: VmSourceMetrics,
 }
@@ -133,6 +135,7 @@ impl OperatorMetrics {
             liquid: LiquidMetrics::register(metrics)?,
             tokens: TokenMetrics::register(metrics)?,
             syncer: SyncMetrics::register(metrics)?,
+            usage: UsageMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
             vms: VmSourceMetrics::register_with(metrics, vms)?,
         })

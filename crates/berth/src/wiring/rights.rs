@@ -15,6 +15,7 @@ use berth_scheduler_api::history::{Histories, HistoryRetention};
 use berth_scheduler_api::pipelines::PipelineController;
 use berth_scheduler_api::tracking::Bookings;
 use berth_telemetry::config::{Configuration, Controller, Pipelines, Task};
+use berth_usage::UsageController;
 
 use super::{keystone, openstack, oversubscription};
 
@@ -69,6 +70,7 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
     rights.extend(ReservationController::<Chosen>::rights(&()));
     rights.extend(OrphanController::rights(&()));
     rights.extend(ChangeController::rights(&()));
+    rights.extend(UsageController::rights(&()));
     rights.extend(DisruptionLimit::rights());
     rights.extend(InfoPublisher::rights());
     rights.extend(openstack::rights(configuration));

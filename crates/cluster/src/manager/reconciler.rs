@@ -37,6 +37,7 @@ pub enum ObjectField {
     Host,
     Reservation,
     Pipeline,
+    Project,
     Object,
 }
 

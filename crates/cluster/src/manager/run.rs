@@ -97,6 +97,7 @@ fn span<R: Reconciler>(key: &R::Key) -> Span {
         ObjectField::Host => info_span!("reconcile", controller = R::NAME, host = %key),
         ObjectField::Reservation => info_span!("reconcile", controller = R::NAME, reservation = %key),
         ObjectField::Pipeline => info_span!("reconcile", controller = R::NAME, pipeline = %key),
+        ObjectField::Project => info_span!("reconcile", controller = R::NAME, project = %key),
         ObjectField::Object => info_span!("reconcile", controller = R::NAME, object = %key),
     }
 }

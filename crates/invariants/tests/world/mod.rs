@@ -71,6 +71,14 @@ pub fn cores(uuid: &str, count: u64) -> CommittedResource {
     commitment
 }
 
+/// The commitment shows this usage.
+pub fn uses(commitment: &mut CommittedResource, vms: &[&str], memory: &str, cpu: &str, declared_gib: i64) {
+    let status = commitment.status.get_or_insert_default();
+    status.assigned_instances = vms.iter().map(|vm| (*vm).to_owned()).collect();
+    status.used_resources = testing::size(memory, cpu);
+    status.used_declared_gib = Some(declared_gib);
+}
+
 /// The object with the number of cores.
 pub fn capacity(name: &str, cores: u64) -> FlavorGroupCapacity {
     let spec = FlavorGroupCapacitySpec {

@@ -21,11 +21,10 @@ const POLLING: Cause = Lacks("polling: outcomes are watched");
 const QUOTA: Cause = Lacks("quota controller");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 28] = [
+pub const UNUSED: [(&str, Cause); 27] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
     ("enabledControllers[quota-controller]", QUOTA),
     ("schedulerURL", CAPACITY),
-    ("committedResourceUsageReconciler", Lacks("usage reconciler")),
     ("committedResourceAPI.watchPollInterval", POLLING),
     ("committedResourceAPI.quotaServedAvailabilityZones", LIQUID),
     ("capacityReconcileInterval", CAPACITY),

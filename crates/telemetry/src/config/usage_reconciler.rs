@@ -8,7 +8,7 @@ use super::settings::settings;
 settings! {
     /// Settings of the usage reconciler.
     pub struct UsageReconciler = read(s) {
-        /// Least time between two runs for a commitment, and the period of runs without a cause.
+        /// After which time the usage of a project is computed again although nothing has changed. Changes do not wait for it.
         cooldown_interval: Duration = duration("cooldownInterval", seconds(300), Zero::Default),
     }
 }

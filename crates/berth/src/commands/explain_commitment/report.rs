@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::change::OpenChange;
 use super::claim::{Claim as Amount, claim};
 use super::facts::ExplainedCommitment;
+use super::usage::ExplainedUsage;
 use super::{steps, verdict};
 use crate::commands::amounts::Amounts;
 use crate::commands::claims::ClaimRow;
@@ -45,6 +46,8 @@ pub(super) struct CommitmentReport {
     pub(super) accepted_at: Option<Timestamp>,
     /// VMs that the usage reconciler has assigned to it.
     pub(super) assigned_vms: usize,
+    /// What uses it by the VMs that were read.
+    pub(super) usage: ExplainedUsage,
     pub(super) ready: Option<ExplainedCondition>,
     /// The conditions Paused and `DisruptionLimited`, while they hold.
     pub(super) extra_conditions: Vec<ExplainedCondition>,
@@ -99,6 +102,7 @@ pub(super) fn report(facts: &ExplainedCommitment, claims: &[Claim], missing: &[U
         accepted: dry_run.facts.accepted.as_ref().map(claim),
         accepted_at: status.and_then(|status| Some(status.accepted_at.as_ref()?.0)),
         assigned_vms: status.map_or(0, |status| status.assigned_instances.len()),
+        usage: ExplainedUsage::default(),
         ready: condition.map(|condition| ExplainedCondition::of_commitment(condition, dry_run.facts.generation)),
         extra_conditions: status
             .map(|status| ExplainedCondition::extra_conditions(&status.conditions))

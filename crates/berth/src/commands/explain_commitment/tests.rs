@@ -468,6 +468,11 @@ async fn the_members_of_the_json_form() {
       "accepted": null,
       "acceptedAt": null,
       "assignedVms": 0,
+      "usage": {
+        "unknown": "the usage stays as it is, because the VMs are not known: vm source not configured",
+        "vms": [],
+        "withoutCommitment": []
+      },
       "ready": {
         "status": "False",
         "reason": "Reserving",
@@ -564,3 +569,5 @@ async fn a_commitment_that_lacks_only_claimed_capacity_waits_and_names_the_claim
     scene.operate().await;
     assert!(reported(&scene).await.claims.is_empty());
 }
+
+mod usage;
