@@ -49,6 +49,7 @@ mod restored_etcd;
 mod rights;
 mod start;
 mod taking_over;
+mod usage;
 mod vms;
 mod who_may_call;
 mod wrong_clock;
