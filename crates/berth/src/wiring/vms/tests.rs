@@ -5,16 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::Routes;
-use berth_cluster::testing::{
-    Reply, Request, applied, deleted, failing, metrics, opened, scripted, sync, take_smallest,
-};
+use berth_cluster::testing::{applied, deleted, failing, opened, sync, take_smallest};
 use berth_core::flavor::Flavor;
 use berth_telemetry::config::Configuration;
+use berth_testkit::Server;
 use berth_vm_source::{FailureKind, VmRow, VmSnapshot};
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::wiring::MemorySettings;
@@ -49,8 +46,8 @@ fn host(name: &str, version: u32, vms: &[&str]) -> Hypervisor {
     .unwrap()
 }
 
-fn reader(stores: &Stores, script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> HomeDatasource {
-    let clusters: Clusters = scripted(script).into();
+fn reader(stores: &Stores) -> HomeDatasource {
+    let clusters: Clusters = Server::new(Arc::new(SystemClock)).cluster().into();
     let (store, key) = (stores.datasources.clone(), datasource_key(&Configuration::default().common));
     HomeDatasource { store, key, is_required: false, clusters }
 }
@@ -58,7 +55,7 @@ fn reader(stores: &Stores, script: impl Fn(&Request) -> Reply + Send + Sync + 's
 #[tokio::test]
 async fn the_datasource_is_absent_unknown_or_present() {
     let stores = Stores::default();
-    let reader = reader(&stores, |_| panic!("it is in the store"));
+    let reader = reader(&stores);
     assert_eq!((reader.name(), reader.find()), ("nova-servers", FoundDatasource::Absent), "no cluster serves the kind");
     failing(&stores.datasources, &home(), Some("cut"));
     assert!(matches!(reader.find(), FoundDatasource::Unknown(why) if why.contains("cut")));
@@ -68,32 +65,6 @@ async fn the_datasource_is_absent_unknown_or_present() {
     let FoundDatasource::Present(state) = reader.find() else { panic!("it is there") };
     assert_eq!(state.secret.to_string(), "cortex-system/cortex-nova-postgres");
     assert_eq!((state.number_of_objects, state.last_synced), (Some(4211), "2026-03-02T12:00:00Z".parse().ok()));
-}
-
-#[tokio::test]
-async fn the_secret_is_read_from_its_namespace_each_time() {
-    let paths: Arc<Mutex<Vec<String>>> = Arc::default();
-    let seen = paths.clone();
-    let reader = reader(&Stores::default(), move |request| {
-        seen.lock().push(request.path.clone());
-        match seen.lock().len() {
-            1 => Reply::Json(
-                200,
-                json!({
-                    "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "n" },
-                    "data": { "host": "ZGI=" },
-                }),
-            ),
-            2 => Reply::not_found("s"),
-            _ => Reply::error(403, "Forbidden", "secrets \"s\" is forbidden"),
-        }
-    });
-    let name = SecretName { namespace: "n".to_owned(), name: "s".to_owned() };
-    assert_eq!(reader.secret(&name).await.unwrap(), [("host".to_owned(), b"db".to_vec())].into());
-    assert_eq!(reader.secret(&name).await.unwrap_err(), "secrets \"s\" not found");
-    let error = reader.secret(&name).await.unwrap_err();
-    assert!(error.contains("forbidden"), "{error}");
-    assert_eq!(*paths.lock(), ["/api/v1/namespaces/n/secrets/s"; 3]);
 }
 
 #[tokio::test]
@@ -171,30 +142,10 @@ async fn each_snapshot_requests_the_in_flight_reservations_and_no_others() {
     assert_eq!((take_smallest(&requests), take_smallest(&requests)), (Some(flown), None));
 }
 
-#[tokio::test(start_paused = true)]
-async fn each_kind_of_failure_is_an_event_on_the_datasource_also_under_a_new_leader() {
-    let notes: Arc<Mutex<Vec<(Value, Value)>>> = Arc::default();
-    let seen = notes.clone();
-    let clusters: Clusters = scripted(move |request| {
-        seen.lock().push((request.body["reason"].clone(), request.body["regarding"]["name"].clone()));
-        Reply::Json(201, request.body.clone())
-    })
-    .into();
-    let (_, all) = metrics();
-    let (events, publishing) = Events::new(&clusters, None, all.events, CancellationToken::new());
-    tokio::spawn(publishing);
-    let (memory, keys) = (memory(), Configuration::default().common);
-    sync(&memory.stores, &home());
-    applied(&memory.stores.datasources, &home(), datasource("nova-servers", 1));
-    let fails = |kind| memory.vm_failures.send_replace(Some(Failure { kind, text: "broken".to_owned() }));
-    fails(FailureKind::Unreachable);
-    tokio::spawn(publish_failures(&memory, &keys, events));
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    fails(FailureKind::TableEmptied);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    memory.vm_failures.send_replace(None);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let published =
-        ["DatabaseUnreachable", "DatabaseTableEmptied"].map(|reason| (reason.into(), "nova-servers".into()));
-    assert_eq!(*notes.lock(), published);
+#[test]
+fn an_event_says_why_and_that_the_former_data_stay() {
+    let event =
+        event(Failure { kind: FailureKind::TableEmptied, text: "failed to get servers: it is empty".to_owned() });
+    assert_eq!((event.kind, event.reason.as_str()), (EventKind::Warning, "DatabaseTableEmptied"));
+    assert_eq!(event.note, "failed to get servers: it is empty; the former data stay in use until they are too old");
 }
