@@ -263,8 +263,13 @@ fn absurd_sizes_never_make_capacity() {
     view.set_host(Host { name: "h".into(), capacity: small.into(), ..Host::default() });
     let (project, group) = (ProjectId::from("p"), GroupName::from("g"));
     for name in ["a", "b", "c"] {
-        let entry =
-            Assumed { key: SlotKey::new(ClusterName::home(), name), host: "h".into(), size: huge, vms: [].into(), doubt: false };
+        let entry = Assumed {
+            key: SlotKey::new(ClusterName::home(), name),
+            host: "h".into(),
+            size: huge,
+            vms: [].into(),
+            doubt: false,
+        };
         let owned = if name == "c" { ("other".into(), "g".into()) } else { (project.clone(), group.clone()) };
         view.set_reservation(Reservation { project: owned.0, group: owned.1, ready: true, ..plain(&entry) });
     }

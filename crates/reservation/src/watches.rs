@@ -117,7 +117,9 @@ pub(crate) fn map_vms(
     let vms = projects.iter().flat_map(|project| present.of_project(project));
     let changed = vms.filter(|vm| former.vm(&vm.id) != Some(*vm));
     let places: BTreeSet<_> = changed
-        .flat_map(|vm| hypervisors.select(&HYPERVISOR_BY_VM, vm.id.as_str()).into_iter().map(move |on| (on, &vm.project)))
+        .flat_map(|vm| {
+            hypervisors.select(&HYPERVISOR_BY_VM, vm.id.as_str()).into_iter().map(move |on| (on, &vm.project))
+        })
         .map(|(on, project)| (on.key.name, project))
         .collect();
     let slots = places.iter().flat_map(|(host, project)| {

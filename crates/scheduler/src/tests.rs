@@ -20,8 +20,8 @@ mod running;
 mod slots;
 mod traces;
 mod twice;
-mod waiting;
 mod vms;
+mod waiting;
 mod weighers;
 mod wrong_pipelines;
 

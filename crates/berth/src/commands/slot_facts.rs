@@ -87,9 +87,7 @@ impl SlotFacts {
         match &self.dry_run.plan.step {
             ReservationStep::Nothing => self.resting(),
             ReservationStep::Paused => self.describe_pause(),
-            ReservationStep::Echo | ReservationStep::Verify(_) | ReservationStep::Adopt(_) => {
-                "in force".to_owned()
-            }
+            ReservationStep::Echo | ReservationStep::Verify(_) | ReservationStep::Adopt(_) => "in force".to_owned(),
             ReservationStep::Nameless => "no host: it names no flavor".to_owned(),
             ReservationStep::Unbind(why) => format!("no host: {}", why.message()),
             ReservationStep::Revoke(why) => format!("loses its host: {}", why.message()),

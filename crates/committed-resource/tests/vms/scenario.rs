@@ -79,7 +79,11 @@ impl Scenario {
         for write in 1..=writes {
             for is_before in [true, false] {
                 let mut stage = self.begin().await;
-                if is_before { stage.server.stop_before(write) } else { stage.server.stop_after(write) }
+                if is_before {
+                    stage.server.stop_before(write)
+                } else {
+                    stage.server.stop_after(write)
+                }
                 tokio::select! {
                     () = stage.server.stopped() => {}
                     () = stage.drive(self) => {}
@@ -158,7 +162,11 @@ pub fn described(server: &Server, uuid: &str) -> Vec<String> {
         let data = slot.spec.committed_resource_reservation.unwrap_or_default();
         let expected: Vec<_> = data.allocations.keys().cloned().collect();
         let outcome = slot.status.and_then(|status| status.committed_resource_reservation).unwrap_or_default();
-        assert_eq!(outcome.allocations.keys().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>(), "slot {number}");
+        assert_eq!(
+            outcome.allocations.keys().collect::<Vec<_>>(),
+            expected.iter().collect::<Vec<_>>(),
+            "slot {number}"
+        );
         Some(format!("{number} {} [{}]", slot.spec.target_host.unwrap_or("-".to_owned()), expected.join(", ")))
     };
     all.into_iter().filter_map(described).collect()

@@ -127,8 +127,7 @@ impl Process {
         world.list().unwrap();
         hold_released_capacity(&world.stores.changes, &world.stores.reservations, &*world.scheduler);
         let (clock, order) = (clock.clone(), None);
-        let process =
-            Self { checker, world, clock, vms, under_way, commitments, slots, changes, requests, order };
+        let process = Self { checker, world, clock, vms, under_way, commitments, slots, changes, requests, order };
         process.read_vms();
         process
     }

@@ -39,7 +39,12 @@ impl<S: Scheduler> ReservationController<S> {
         let slot = facts::slot(object);
         for host in &follow.hosts {
             let (key, zone) = (SlotKey::from(key), slot.zone.clone());
-            match self.context.scheduler.pin(&Pin { key, host: host.clone(), size: slot.size, vms: [].into(), zone }).await {
+            match self
+                .context
+                .scheduler
+                .pin(&Pin { key, host: host.clone(), size: slot.size, vms: [].into(), zone })
+                .await
+            {
                 Ok(true) => return Ok(Some(host.clone())),
                 Ok(false) => {}
                 Err(SchedulerError::InDoubt { .. }) => return Err(Error::InDoubt),

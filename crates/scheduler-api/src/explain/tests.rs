@@ -106,7 +106,13 @@ fn promises_survive_the_way_and_claims_that_are_over_do_not_count() {
         HeldClaim { claim, listed: ["node2".into()].into() }
     };
     let (counts, over) = (claim("vm-1", time.saturating_add(left).unwrap()), claim("vm-2", time));
-    let assumed = vec![Assumed { key: key.clone(), host: "node1".into(), size, vms: [("vm-3".into(), size)].into(), doubt: true }];
+    let assumed = vec![Assumed {
+        key: key.clone(),
+        host: "node1".into(),
+        size,
+        vms: [("vm-3".into(), size)].into(),
+        doubt: true,
+    }];
     let promises = Promises { claims: vec![counts.clone(), over], assumed, claims_left_out: 3, assumed_left_out: 0 };
     let sent = serde_json::to_string(&answer().with_promises(&promises)).unwrap();
     let received: LeaderAnswer = serde_json::from_str(&sent).unwrap();

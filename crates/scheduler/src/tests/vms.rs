@@ -114,7 +114,8 @@ fn a_slot_that_is_placed_finds_the_full_host_of_its_vms() {
     assert_eq!(scheduler.free_capacity(&"full".into()), Some(Resources::ZERO));
     scheduler.applied(&[key("c-1")]);
 
-    let object = Reservation { target_host: None, status_host: None, ready: false, ..slot("c-0", "x", gib(4, 32), &vm) };
+    let object =
+        Reservation { target_host: None, status_host: None, ready: false, ..slot("c-0", "x", gib(4, 32), &vm) };
     let _ = scheduler.reservation_changed(&object.key.clone(), Some(object));
     assert_eq!(now(scheduler.place(&plain)), Ok(Placed::Host("full".into())), "its object expects the VM");
     assert_eq!(scheduler.free_capacity(&"full".into()), Some(Resources::ZERO));
