@@ -8,6 +8,7 @@ use std::time::Duration;
 use berth_cluster::testing::failing;
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, labels};
+use berth_scheduler::Scheduler as _;
 use berth_testkit::{Fault, Verb, vms};
 use serde_json::json;
 
@@ -104,7 +105,7 @@ async fn nothing_is_adopted_as_long_as_something_cannot_be_read() {
     assert_eq!(expected(&process, 0), [""; 0], "the hosts are unknown");
     failing(&stores.hypervisors, &home, None);
     let mut invalid = serde_json::to_value(berth_crds::testing::slot("other", 0)).unwrap();
-    invalid["spec"]["resources"]["memory"] = json!("not a size");
+    invalid["spec"]["startTime"] = json!("never");
     process.world.server.create_raw(invalid).unwrap();
     process.reconcile(0).await.unwrap();
     assert_eq!(expected(&process, 0), [""; 0], "a slot is unknown");
@@ -119,7 +120,7 @@ async fn nothing_is_adopted_as_long_as_something_cannot_be_read() {
 
 #[tokio::test(start_paused = true)]
 async fn an_adoption_of_unknown_outcome_is_read_again() {
-    for fault in [Fault::CutBefore, Fault::CutAfter] {
+    for fault in [Fault::CutBefore, Fault::LoseAnswer] {
         let process = one_slot(1).await;
         start(&process, "node1", &["vm-1"]);
         read(&process);
