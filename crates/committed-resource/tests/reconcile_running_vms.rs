@@ -7,7 +7,7 @@
 mod scenario;
 mod support;
 
-use berth_crds::{CommittedResource, names};
+use berth_crds::{CommittedResource, Reservation, names};
 use berth_testkit::{Server, seeds, vms};
 use serde_json::json;
 
@@ -160,5 +160,6 @@ async fn a_reservation_that_cannot_be_read_may_hold_the_vms_and_nothing_is_taken
     stage.server.create_raw(other).unwrap();
     stage.act(&scenario);
     stage.process.settle().await;
+    stage.server.delete::<Reservation>("commitment-other-0").unwrap();
     assert_eq!(described(&stage.server, UUID), ["0 node1 [vm-1]", "1 - []"]);
 }
