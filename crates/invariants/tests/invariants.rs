@@ -377,6 +377,20 @@ fn what_blocks_where() {
     assert_eq!(overbooked(&|world| add(world, &moving)), 1, "while it moves it counts on both hosts");
     let larger = |world: &mut World| expect(&mut world.slots[0].1, "vm-1", 481);
     assert_eq!(overbooked(&larger), 1, "a VM that is larger than its slot needs its own size");
+    // The host has two slots; one of them is created around a VM of this many GiB, and a VM beside slots fills the host.
+    let around_vm = |gib: u64| {
+        move |world: &mut World| {
+            world.slots.pop();
+            world.slots[0].1.spec.resources = testing::size(&format!("{gib}Gi"), &(gib / 16).to_string());
+            expect(&mut world.slots[0].1, "vm-1", gib.min(480));
+            let status = world.hosts[0].1.status.as_mut().unwrap();
+            status.instances = vec![instance("vm-1"), instance("vm-2")];
+            status.allocation = testing::size("960Gi", "60");
+        }
+    };
+    assert_eq!(overbooked(&around_vm(480)), 0, "the VM is in the slot");
+    assert_eq!(overbooked(&around_vm(240)), 0, "the slot has a part of the VM");
+    assert_eq!(overbooked(&around_vm(496)), 1, "the slot needs more than its VM occupies");
     let physical = |world: &mut World| {
         let status = world.hosts[0].1.status.as_mut().unwrap();
         status.capacity = std::mem::take(&mut status.effective_capacity);

@@ -571,5 +571,6 @@ fn requests_carry_rank_size_and_request_id() {
     assert!(whole_request(&facts, &plan, &placing).all_or_nothing);
 }
 
+mod around_vms;
 mod clock;
 mod old_data;

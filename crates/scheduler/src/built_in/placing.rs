@@ -312,18 +312,15 @@ impl Inner {
     }
 
     pub(super) fn pin(&mut self, pin: &Pin) -> Result<bool, SchedulerError> {
-        let former = self.fleet.view.assumed(&pin.key).cloned();
-        let doubt = former.as_ref().is_some_and(|entry| entry.doubt);
-        if let Some(entry) = former.as_ref().filter(|entry| entry.doubt && entry.host != pin.host) {
+        let former = self.fleet.view.assumed(&pin.key).filter(|entry| entry.doubt);
+        if let Some(entry) = former.filter(|entry| entry.host != pin.host || entry.vms != pin.vms) {
             return Err(doubt_error(entry));
         }
         if !self.may_hold(pin) {
             return Ok(false);
         }
-        let in_doubt = former.filter(|_| doubt);
-        let size = in_doubt.as_ref().map_or(pin.size, |entry| entry.size.max(pin.size));
-        let mut vms = pin.vms.clone();
-        vms.extend(in_doubt.map(|entry| entry.vms).unwrap_or_default());
+        let size = former.map_or(pin.size, |entry| entry.size.max(pin.size));
+        let (doubt, vms) = (former.is_some(), pin.vms.clone());
         let entry = Assumed { key: pin.key.clone(), host: pin.host.clone(), size, vms, doubt };
         let mut overlay = self.fleet.view.overlay();
         if !pin.vms.is_empty() && !self.fits_around_vms(&overlay, &entry) {

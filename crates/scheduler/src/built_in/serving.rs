@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_capacity_view::HostId;
+use berth_core::{HostName, Resources};
 
 use super::inner::Inner;
 use crate::engine::Scope;
@@ -32,11 +33,12 @@ impl Inner {
     /// fails leaves the slot in the list; its own next try reports the error.
     fn serve_one(&mut self, slot: &SlotRequest, freed: &[HostId]) -> bool {
         let overlay = self.fleet.view.overlay();
-        let request = Request { needs: self.needs(&overlay, slot), ..Request::for_slot(slot) };
-        let possible: Vec<HostId> = freed.iter().copied().filter(|id| self.could_take(&request, *id)).collect();
+        let needs = self.needs(&overlay, slot);
+        let possible: Vec<HostId> = freed.iter().copied().filter(|id| self.could_take(slot, &needs, *id)).collect();
         if possible.is_empty() || !self.planned.admits(slot) {
             return false;
         }
+        let request = Request { needs, ..Request::for_slot(slot) };
         let Ok(Ok(host)) = self.best(&overlay, &request, Scope::Only(&possible)) else { return false };
         let entry = self.entry(slot, &host);
         self.fleet.view.assume(entry);
@@ -44,11 +46,12 @@ impl Inner {
     }
 
     /// The two cheapest and most frequent reasons why not.
-    fn could_take(&self, request: &Request, id: HostId) -> bool {
+    fn could_take(&self, slot: &SlotRequest, needs: &[(HostName, Resources)], id: HostId) -> bool {
         self.fleet.view.state(id).is_some_and(|state| {
             let host = state.host();
-            (request.zone.is_empty() || request.zone == host.zone)
-                && state.free_capacity().is_some_and(|free| request.need_on(&host.name).fits(free))
+            let need = needs.iter().find(|(name, _)| *name == host.name).map_or(slot.size, |(_, need)| *need);
+            (slot.zone.is_empty() || slot.zone == host.zone)
+                && state.free_capacity().is_some_and(|free| need.fits(free))
         })
     }
 }

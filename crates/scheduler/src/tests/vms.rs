@@ -93,13 +93,15 @@ fn a_vm_is_given_to_one_slot_only() {
 }
 
 #[test]
-fn a_pin_in_doubt_keeps_its_vms() {
+fn a_pin_in_doubt_can_only_be_repeated_with_its_vms() {
     let vms = [("a", gib(2, 16)), ("b", gib(2, 16))];
     let scheduler = built_in(&[with_vms("h", gib(4, 32), &vms)]);
     assert_eq!(now(scheduler.pin(&pin("s", "h", gib(4, 32), &vms))), Ok(true));
     scheduler.in_doubt(&key("s"));
-    assert_eq!(now(scheduler.pin(&pin("s", "h", gib(4, 32), &vms[..1]))), Ok(true));
-    assert_eq!(scheduler.free_capacity(&"h".into()), Some(Resources::ZERO), "b is still in it");
+    let other = now(scheduler.pin(&pin("s", "h", gib(4, 32), &vms[..1])));
+    assert!(matches!(other, Err(SchedulerError::InDoubt { .. })), "it may have been written with both");
+    assert_eq!(now(scheduler.pin(&pin("s", "h", gib(4, 32), &vms))), Ok(true));
+    assert_eq!((scheduler.free_capacity(&"h".into()), scheduler.doubts().len()), (Some(Resources::ZERO), 1));
 }
 
 #[test]

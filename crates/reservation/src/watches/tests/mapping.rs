@@ -1,11 +1,15 @@
 //! Which slots are enqueued by a hypervisor, and which objects are reconciled at all.
 
-use berth_cluster::indexes::RESERVATION_INDEXES;
+use std::collections::BTreeMap;
+
+use berth_cluster::indexes::{HYPERVISOR_INDEXES, RESERVATION_INDEXES};
 use berth_cluster::testing::filled;
 use berth_core::ClusterName;
+use berth_core::flavor::Flavor;
 use berth_crds::hypervisor::Instance;
 use berth_crds::reservation::Allocation;
 use berth_crds::{Time, names, testing};
+use berth_vm_source::{VmRow, VmSnapshot};
 
 use super::super::*;
 
@@ -49,6 +53,9 @@ fn host_enqueues_the_slots_that_it_concerns() {
     assert_eq!(enqueued(None, Some(host(&[]))), [0, 1], "the VM appears");
     assert_eq!(enqueued(Some(host(&[])), None), [0, 1], "the VM disappears");
     assert_eq!(enqueued(Some(host(&["vm-2"])), Some(host(&["vm-2"]))), [0; 0], "no relevant change");
+    let mut started = host(&["vm-2"]);
+    started.status.as_mut().unwrap().instances[0].active = true;
+    assert_eq!(enqueued(Some(host(&["vm-2"])), Some(started)), [0, 1], "the VM starts");
     assert_eq!(enqueued(Some(host(&[])), Some(host(&["vm-1"]))), [0, 1, 2], "slot 2 expects that VM");
     assert_eq!(enqueued(Some(host(&["vm-1"])), Some(host(&[]))), [0, 1, 2]);
     let mut elsewhere = host(&[]);
@@ -70,4 +77,39 @@ fn only_slots_are_reconciled() {
     let (key, last) = (ObjectKey::new(ClusterName::home(), "r"), Arc::new(failover));
     let invalid = Change { key, old: Some(last.clone()), new: Some(last) };
     assert!(map_reservation(&invalid, &Retries::default()).is_some(), "it is reported");
+}
+
+fn vm_row(id: &str, project: &str) -> VmRow {
+    VmRow {
+        id: id.into(),
+        project: project.into(),
+        host: "node1".into(),
+        flavor: testing::FLAVOR.into(),
+        ..VmRow::default()
+    }
+}
+
+fn vms_of(rows: Vec<VmRow>) -> Arc<VmSnapshot> {
+    let flavor =
+        Flavor { name: testing::FLAVOR.into(), vcpus: 30, memory_mib: 1, disk_gib: 0, extra_specs: BTreeMap::new() };
+    Arc::new(VmSnapshot::new(rows, vec![flavor], jiff::Timestamp::UNIX_EPOCH))
+}
+
+#[test]
+fn a_vm_that_becomes_known_enqueues_the_slots_of_its_project_on_its_host() {
+    let hosts = filled(HYPERVISOR_INDEXES, &ClusterName::home(), [host(&["vm-2", "vm-3"])]);
+    let own = |id: &str| vm_row(id, testing::PROJECT);
+    let enqueued = |former: Vec<VmRow>, present: Vec<VmRow>| {
+        let change = SnapshotChange { former: vms_of(former), present: vms_of(present) };
+        let keys = map_vms(&change, &hosts, &store());
+        keys.iter().map(|key| key.name.to_string()).collect::<Vec<_>>()
+    };
+    let on_node1 = [0, 1].map(|number| names::slot("commitment-one", number));
+    assert_eq!(enqueued(vec![own("a")], vec![own("a"), own("vm-2")]), on_node1);
+    assert_eq!(enqueued(vec![own("a")], vec![own("a"), own("nowhere")]), [""; 0]);
+    assert_eq!(enqueued(vec![own("a")], vec![own("a"), vm_row("vm-2", "another")]), [""; 0]);
+    assert_eq!(enqueued(vec![own("vm-2")], vec![own("vm-2")]), [""; 0], "nothing has changed");
+    let resized = VmRow { status: "RESIZED".into(), ..own("vm-2") };
+    assert_eq!(enqueued(vec![own("vm-2"), own("vm-3")], vec![resized, own("vm-3")]), on_node1);
+    assert_eq!(enqueued(vec![], vec![own("nowhere")]).len(), 3, "the first snapshot concerns all slots on hosts");
 }
