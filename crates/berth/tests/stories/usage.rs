@@ -22,7 +22,7 @@ const TABLES: &str = "\
 fn servers(table: &Connection, project: &str, count: u64) {
     table.execute_batch(TABLES).unwrap();
     let flavor = berth_crds::testing::FLAVOR;
-    let memory = SLOT_GIB * 1024;
+    let memory = i64::try_from(SLOT_GIB * 1024).unwrap();
     table.execute("INSERT INTO openstack_flavors_v2 VALUES ('1', ?1, 30, ?2, 64, '')", (flavor, memory)).unwrap();
     for number in 1..=count {
         let created = format!("2026-02-0{number}T08:00:00Z");
