@@ -40,7 +40,9 @@ fn compared(places: usize, what: &str) -> Goal {
 /// In random order, and four fifths as large as the commitments together, so that many of these are full at the end.
 fn cloud(places: usize) -> (Vec<ProjectVm>, Vec<UsableCommitment>) {
     let mut random = fastrand::Rng::with_seed(40);
-    let mut place = || (format!("zone-{}", random.usize(..places.div_ceil(10))), format!("group-{}", random.usize(..places.min(10))));
+    let mut place = || {
+        (format!("zone-{}", random.usize(..places.div_ceil(10))), format!("group-{}", random.usize(..places.min(10))))
+    };
     let places: Vec<(String, String)> = (0..VMS + COMMITMENTS).map(|_| place()).collect();
     let (of_vms, of_commitments) = places.split_at(VMS);
     let vm = |(zone, group): &(String, String)| ProjectVm {

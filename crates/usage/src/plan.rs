@@ -163,11 +163,7 @@ fn usable(spec: Spec) -> UsableCommitment {
     UsableCommitment { uuid, resource, zone, group, amount, start }
 }
 
-fn mark_held(
-    mut vms: Vec<ProjectVm>,
-    commitments: &[StoredCommitment],
-    standings: &[Standing],
-) -> Vec<ProjectVm> {
+fn mark_held(mut vms: Vec<ProjectVm>, commitments: &[StoredCommitment], standings: &[Standing]) -> Vec<ProjectVm> {
     let kept = standings.iter().zip(commitments).filter(|(standing, _)| **standing == Standing::Kept);
     let listed = kept.flat_map(|(_, one)| &one.object.status).flat_map(|status| &status.assigned_instances);
     let held: BTreeSet<&str> = listed.map(String::as_str).collect();

@@ -26,13 +26,15 @@ pub(crate) fn with_usage(
     // A commitment of cores shares its VMs with one of memory, and a VM is listed once.
     let listed: &[VmId] = if usable.resource == ResourceType::Memory { &usage.vms } else { &[] };
     status.assigned_instances = listed.iter().map(ToString::to_string).collect();
-    status.used_resources = [(resources::MEMORY, usage.used.memory.to_string()), (resources::CPU, usage.used.cpu.to_string())]
-        .map(|(key, amount)| (key.to_owned(), amount.into()))
-        .into();
+    status.used_resources =
+        [(resources::MEMORY, usage.used.memory.to_string()), (resources::CPU, usage.used.cpu.to_string())]
+            .map(|(key, amount)| (key.to_owned(), amount.into()))
+            .into();
     status.used_declared_gib = Some(i64::try_from(usage.declared_gib).unwrap_or(i64::MAX));
     // What was accepted later is not what this usage is about.
     let ready = conditions::ready(&old.conditions).filter(|ready| ready.status == "True");
-    status.usage_observed_generation = ready.and_then(|ready| ready.observed_generation).or(old.usage_observed_generation);
+    status.usage_observed_generation =
+        ready.and_then(|ready| ready.observed_generation).or(old.usage_observed_generation);
     let is_due = status != *old || (times.is_trusted && is_refresh_due(usable.uuid.as_str(), old, times.now));
     is_due.then(|| {
         status.last_usage_reconcile_at = Some(conditions::whole_seconds(times.now));

@@ -80,8 +80,7 @@ fn map_host(change: &Change<Hypervisor>, vms: &VmSource) -> BTreeSet<ProjectKey>
     }
     let Some(snapshot) = vms.last_snapshot() else { return BTreeSet::new() };
     let [old, new] = [old, new].map(|all| all.iter().map(|vm| (vm.id.as_str(), vm.active)).collect::<BTreeSet<_>>());
-    let changed: BTreeSet<(&str, bool)> =
-        if old_zone == new_zone { &old ^ &new } else { &old | &new };
+    let changed: BTreeSet<(&str, bool)> = if old_zone == new_zone { &old ^ &new } else { &old | &new };
     changed.into_iter().filter_map(|(vm, _)| project_of_vm(&snapshot, vm)).collect()
 }
 

@@ -41,7 +41,14 @@ fn commitments() -> impl Strategy<Value = Vec<PlainCommitment>> {
     prop::collection::vec(one, 0..14).prop_map(|all| {
         let commitment = |(at, (is_of_cores, amount, start, (zone, group))): (usize, (_, _, _, (&str, &str)))| {
             let (zone, group) = (zone.to_owned(), group.to_owned());
-            PlainCommitment { uuid: format!("cr-{:04}", at * 5 % 17), is_of_cores, amount, start: time(start), zone, group }
+            PlainCommitment {
+                uuid: format!("cr-{:04}", at * 5 % 17),
+                is_of_cores,
+                amount,
+                start: time(start),
+                zone,
+                group,
+            }
         };
         all.into_iter().enumerate().map(commitment).collect()
     })

@@ -92,8 +92,7 @@ struct Bucket {
 /// memory and of cores do not influence each other.
 pub fn assign(commitments: &[UsableCommitment], vms: &[ProjectVm]) -> Assignment {
     let mut buckets = buckets(commitments);
-    let mut assignment =
-        Assignment { usages: vec![CommitmentUsage::default(); commitments.len()], payg: Vec::new() };
+    let mut assignment = Assignment { usages: vec![CommitmentUsage::default(); commitments.len()], payg: Vec::new() };
     for vm in in_order(vms) {
         let bucket = vm.group.as_ref().and_then(|group| buckets.get_mut(&(&vm.zone, group)));
         let mut bucket = if vm.memory_mib > 0 { bucket } else { None };

@@ -78,7 +78,8 @@ fn sum(status: &CommittedResourceStatus, facts: &UsageFacts) -> Option<String> {
     let declared: u64 = sizes.iter().map(|size| declared_gib(size.memory_mib)).sum();
     let is = shown(status);
     let shown_declared = status.used_declared_gib.and_then(|gib| u64::try_from(gib).ok());
-    let text = || format!("it uses {is:?} and {shown_declared:?} GiB, its VMs {memory} B, {cpu} cores and {declared} GiB");
+    let text =
+        || format!("it uses {is:?} and {shown_declared:?} GiB, its VMs {memory} B, {cpu} cores and {declared} GiB");
     (is != [memory, cpu] || shown_declared != Some(declared)).then(text)
 }
 

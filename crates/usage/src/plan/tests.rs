@@ -151,7 +151,8 @@ fn commitments_of_cores_beside_one_that_is_kept_are_kept() {
         edit_accepted(object, |spec| spec.availability_zone = "other".to_owned());
     });
     let all = [timed, accepted("uuid-2", cores), elsewhere];
-    let words: Vec<bool> = plan(&all, Vec::new(), UNTRUSTED).standings.iter().map(|one| *one == Standing::Kept).collect();
+    let words: Vec<bool> =
+        plan(&all, Vec::new(), UNTRUSTED).standings.iter().map(|one| *one == Standing::Kept).collect();
     assert_eq!(words, [true, true, false]);
 }
 

@@ -71,7 +71,8 @@ fn vms() -> VmSource {
 fn host(vms: &[(&str, bool)], zone: &str) -> Hypervisor {
     let mut host = testing::hypervisor("h", "1Gi", "1");
     host.metadata.labels = Some([(labels::ZONE.to_owned(), zone.to_owned())].into());
-    let instance = |(id, active): &(&str, bool)| Instance { id: (*id).to_owned(), name: String::new(), active: *active };
+    let instance =
+        |(id, active): &(&str, bool)| Instance { id: (*id).to_owned(), name: String::new(), active: *active };
     host.status.get_or_insert_default().instances = vms.iter().map(instance).collect();
     host
 }

@@ -131,8 +131,7 @@ impl Stage {
 
     /// The VMs that run on a host.
     pub fn run_on(&self, host: &str, vms: &[&str]) {
-        let instances: Vec<Value> =
-            vms.iter().map(|vm| json!({ "id": vm, "name": vm, "active": true })).collect();
+        let instances: Vec<Value> = vms.iter().map(|vm| json!({ "id": vm, "name": vm, "active": true })).collect();
         let patch = json!({ "status": { "instances": instances } });
         self.server.edit_status::<Hypervisor>(host, &patch).unwrap();
     }

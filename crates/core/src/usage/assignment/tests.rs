@@ -72,10 +72,7 @@ fn a_younger_and_smaller_vm_fills_the_gap_that_a_larger_one_does_not_fit_into() 
     let result = assign(&commitments, &vms);
     assert_eq!(
         shown(&result),
-        [
-            (vec!["vm-1", "vm-3"], "32Gi".to_owned(), "8".to_owned()),
-            (NO_IDS.to_vec(), "0".to_owned(), "0".to_owned())
-        ]
+        [(vec!["vm-1", "vm-3"], "32Gi".to_owned(), "8".to_owned()), (NO_IDS.to_vec(), "0".to_owned(), "0".to_owned())]
     );
     assert_eq!(payg(&result), [("vm-2", PaygReason::NothingLeft)]);
 }
@@ -100,10 +97,7 @@ fn vms_of_another_zone_or_group_count_in_no_commitment_and_cores_do_not_take_fro
     let result = assign(&commitments, &vms);
     assert_eq!(
         shown(&result),
-        [
-            (vec!["vm-3"], "8Gi".to_owned(), "2".to_owned()),
-            (vec!["vm-3"], "0".to_owned(), "2".to_owned())
-        ]
+        [(vec!["vm-3"], "8Gi".to_owned(), "2".to_owned()), (vec!["vm-3"], "0".to_owned(), "2".to_owned())]
     );
     assert_eq!(payg(&result), [("vm-1", PaygReason::NoCommitment), ("vm-2", PaygReason::NoCommitment)]);
     assert_eq!(result.usages[1].declared_gib, 0);
@@ -163,11 +157,10 @@ fn each_vm_without_a_commitment_has_a_reason() {
 #[test]
 fn a_vm_without_memory_counts_in_no_commitment_and_one_without_a_creation_time_is_the_oldest() {
     let oldest = ProjectVm { created: None, ..vm("vm-2", "02-01", 4096, 1) };
-    let result = assign(&[memory("cr-0001", None, 4), cores("cr-0002", None, 8)], &[
-        vm("vm-0", "02-01", 0, 4),
-        vm("vm-1", "01-01", 4096, 1),
-        oldest,
-    ]);
+    let result = assign(
+        &[memory("cr-0001", None, 4), cores("cr-0002", None, 8)],
+        &[vm("vm-0", "02-01", 0, 4), vm("vm-1", "01-01", 4096, 1), oldest],
+    );
     assert_eq!(ids(&result.usages[0]), ["vm-2"]);
     assert_eq!(ids(&result.usages[1]), ["vm-2", "vm-1"]);
 }
@@ -183,7 +176,8 @@ fn a_commitment_of_cores_takes_the_first_vms_whose_cores_are_left() {
 #[test]
 fn a_held_vm_takes_nothing_from_other_commitments_of_memory() {
     let held = ProjectVm { is_held: true, ..vm("vm-1", "02-01", 4096, 1) };
-    let result = assign(&[memory("cr-0001", None, 4), cores("cr-0002", None, 8)], &[held, vm("vm-2", "02-02", 4096, 1)]);
+    let result =
+        assign(&[memory("cr-0001", None, 4), cores("cr-0002", None, 8)], &[held, vm("vm-2", "02-02", 4096, 1)]);
     assert_eq!(result.usages.iter().map(ids).collect::<Vec<_>>(), [vec!["vm-2"], vec!["vm-1", "vm-2"]]);
     assert_eq!(payg(&result), []);
 }
