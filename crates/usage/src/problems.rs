@@ -38,3 +38,40 @@ fn find(commitment: &StoredCommitment) -> Option<String> {
     let error = facts::accepted_spec(object)?.validate().err()?;
     Some(format!("the accepted spec of {key} is not valid: {error}; correct the commitment"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use berth_cluster::ObjectKey;
+    use berth_core::ClusterName;
+    use berth_crds::testing;
+
+    use super::*;
+
+    fn stored(uuid: &str, others: &[&str]) -> StoredCommitment {
+        let mut object = testing::commitment(uuid, "8Gi");
+        object.status.get_or_insert_default().accepted_spec = Some(object.spec.clone());
+        let key = |name: &str| ObjectKey::new(ClusterName::home(), name);
+        let others = others.iter().map(|name| key(name)).collect();
+        StoredCommitment { key: key("first"), object: Arc::new(object), others }
+    }
+
+    #[test]
+    fn all_objects_with_one_uuid_are_named() {
+        assert_eq!(find(&stored("uuid-1", &[])), None);
+        let text = find(&stored("uuid-1", &["second", "third"])).unwrap();
+        assert!(["home/first", "home/second, home/third"].iter().all(|part| text.contains(part)), "{text}");
+        let text = find(&stored("no", &[])).unwrap();
+        assert!(text.contains("home/first is not valid: unexpected commitment format"), "{text}");
+    }
+
+    #[test]
+    fn a_problem_is_remembered_until_it_is_over() {
+        let (problems, project) = (Problems::default(), ProjectId::from("p"));
+        problems.log(&project, &[stored("uuid-1", &["second"])]);
+        assert_eq!(problems.0.lock().len(), 1);
+        problems.log(&project, &[stored("uuid-1", &[])]);
+        assert!(problems.0.lock().is_empty());
+    }
+}

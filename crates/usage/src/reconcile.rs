@@ -87,9 +87,6 @@ impl Reconciler for UsageController {
     }
 
     async fn reconcile(&self, key: ProjectKey) -> Result<Action, Error> {
-        if !self.context.vms.is_configured() {
-            return Ok(Action::AwaitChange);
-        }
         let began = Instant::now();
         match self.run(&key.0, began).await {
             Ok(action) => Ok(action),
@@ -117,6 +114,11 @@ impl UsageController {
             requests.add(changed.chain(waited));
         });
         Self { context, waiting, last_runs: Mutex::default(), problems: Problems::default() }
+    }
+
+    /// Whether there is a source of VMs. Without one every run would fail.
+    pub fn is_configured(&self) -> bool {
+        self.context.vms.is_configured()
     }
 
     pub fn requests(&self) -> &Requests<ProjectKey> {

@@ -91,11 +91,10 @@ struct Bucket {
 /// Assigns each VM to the first commitment that has enough left. A VM is never split and never assigned anew; commitments of
 /// memory and of cores do not influence each other.
 pub fn assign(commitments: &[UsableCommitment], vms: &[ProjectVm]) -> Assignment {
-    let mut buckets = buckets(commitments);
+    let (places, mut buckets) = buckets(commitments);
     let mut assignment = Assignment { usages: vec![CommitmentUsage::default(); commitments.len()], payg: Vec::new() };
-    for vm in in_order(vms) {
-        let bucket = vm.group.as_ref().and_then(|group| buckets.get_mut(&(&vm.zone, group)));
-        let mut bucket = if vm.memory_mib > 0 { bucket } else { None };
+    for PlacedVm { vm, place, .. } in in_order(vms, &places) {
+        let mut bucket = place.and_then(|place| buckets.get_mut(place));
         if let Some(at) = bucket.as_mut().and_then(|bucket| take(&mut bucket.cores, vm.vcpus.into())) {
             assignment.usages[at].add(vm, Resources::new(Bytes::ZERO, Cores::new(vm.vcpus.into())));
         }
@@ -122,17 +121,32 @@ impl CommitmentUsage {
     }
 }
 
+/// A VM with what it is sorted by: VMs are large, and sorting references to them takes several times as long.
+struct PlacedVm<'a> {
+    created: Option<Timestamp>,
+    memory: Reverse<u64>,
+    /// The bucket of its zone and group, if there is one and the VM has memory.
+    place: Option<usize>,
+    vm: &'a ProjectVm,
+}
+
 /// The oldest first, then the largest, then by UUID.
-fn in_order(vms: &[ProjectVm]) -> Vec<&ProjectVm> {
-    let mut all: Vec<&ProjectVm> = vms.iter().collect();
-    all.sort_unstable_by(|a, b| {
-        a.created.cmp(&b.created).then_with(|| b.memory_mib.cmp(&a.memory_mib)).then_with(|| a.id.cmp(&b.id))
-    });
+fn in_order<'a>(vms: &'a [ProjectVm], places: &BTreeMap<Place<'_>, usize>) -> Vec<PlacedVm<'a>> {
+    let placed = |vm: &'a ProjectVm| {
+        let group = vm.group.as_ref().filter(|_| vm.memory_mib > 0);
+        let place = group.and_then(|group| places.get(&(&vm.zone, group))).copied();
+        PlacedVm { created: vm.created, memory: Reverse(vm.memory_mib), place, vm }
+    };
+    let mut all: Vec<PlacedVm<'_>> = vms.iter().map(placed).collect();
+    all.sort_unstable_by(|a, b| (a.created, a.memory).cmp(&(b.created, b.memory)).then_with(|| a.vm.id.cmp(&b.vm.id)));
     all
 }
 
-fn buckets(commitments: &[UsableCommitment]) -> BTreeMap<(&Zone, &GroupName), Bucket> {
-    let mut members: BTreeMap<_, [Vec<usize>; 2]> = BTreeMap::new();
+type Place<'a> = (&'a Zone, &'a GroupName);
+
+/// The buckets, and the position of each by its zone and group.
+fn buckets(commitments: &[UsableCommitment]) -> (BTreeMap<Place<'_>, usize>, Vec<Bucket>) {
+    let mut members: BTreeMap<Place<'_>, [Vec<usize>; 2]> = BTreeMap::new();
     for (at, commitment) in commitments.iter().enumerate() {
         let of_place = members.entry((&commitment.zone, &commitment.group)).or_default();
         of_place[usize::from(commitment.resource == ResourceType::Cores)].push(at);
@@ -142,8 +156,9 @@ fn buckets(commitments: &[UsableCommitment]) -> BTreeMap<(&Zone, &GroupName), Bu
         let amounts: Vec<i64> = all.iter().map(|at| commitments[*at].amount).collect();
         (all, FirstFit::new(&amounts))
     };
+    let places = members.keys().copied().zip(0..).collect();
     let bucket = |[memory, cores]: [Vec<usize>; 2]| Bucket { memory: in_order(memory), cores: in_order(cores) };
-    members.into_iter().map(|(place, members)| (place, bucket(members))).collect()
+    (places, members.into_values().map(bucket).collect())
 }
 
 /// The earliest start first, then the largest, then by UUID.

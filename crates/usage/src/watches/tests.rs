@@ -19,7 +19,7 @@ fn change<K>(old: Option<K>, new: Option<K>) -> Change<K> {
     Change { key, old: old.map(Arc::new), new: new.map(Arc::new) }
 }
 
-fn texts(keys: BTreeSet<ProjectKey>) -> Vec<String> {
+fn texts(keys: &BTreeSet<ProjectKey>) -> Vec<String> {
     keys.iter().map(ToString::to_string).collect()
 }
 
@@ -32,13 +32,13 @@ fn of_project(project: &str) -> CommittedResource {
 fn mapped(edit: impl FnOnce(&mut CommittedResource)) -> Vec<String> {
     let (old, mut new) = (of_project("p"), of_project("p"));
     edit(&mut new);
-    texts(map_commitment(&change(Some(old), Some(new))))
+    texts(&map_commitment(&change(Some(old), Some(new))))
 }
 
 #[test]
 fn a_commitment_requests_its_project_when_the_assignment_may_differ() {
-    assert_eq!(texts(map_commitment(&change(None, Some(of_project("p"))))), ["p"]);
-    assert_eq!(texts(map_commitment(&change(Some(of_project("p")), None))), ["p"]);
+    assert_eq!(texts(&map_commitment(&change(None, Some(of_project("p"))))), ["p"]);
+    assert_eq!(texts(&map_commitment(&change(Some(of_project("p")), None))), ["p"]);
     assert_eq!(mapped(|object| object.spec.state = CommitmentState::Superseded), ["p"]);
     assert_eq!(mapped(|object| object.spec.project_id = "q".to_owned()), ["p", "q"], "both");
     assert_eq!(mapped(|object| object.status.get_or_insert_default().accepted_spec = Some(object.spec.clone())), ["p"]);
@@ -79,7 +79,7 @@ fn host(vms: &[(&str, bool)], zone: &str) -> Hypervisor {
 
 #[test]
 fn a_host_requests_the_projects_of_vms_that_came_or_went_only() {
-    let mapped = |old, new| texts(map_host(&change(old, new), &vms()));
+    let mapped = |old, new| texts(&map_host(&change(old, new), &vms()));
     let (both, one) = ([("v-p", true), ("v-q", true)], [("v-p", true)]);
     assert_eq!(mapped(None, Some(host(&both, "a"))), ["p", "q"]);
     assert_eq!(mapped(Some(host(&both, "a")), Some(host(&one, "a"))), ["q"]);
@@ -98,7 +98,7 @@ fn flavor_groups_that_change_request_all_projects_with_commitments() {
     other.metadata.name = Some("other".to_owned());
     let known = filled(COMMITMENT_INDEXES, &ClusterName::home(), [of_project("p"), other]);
     let groups = change(None, Some(testing::flavor_groups()));
-    assert_eq!(texts(map_knowledge(&groups, &known)), ["p", "q"]);
+    assert_eq!(texts(&map_knowledge(&groups, &known)), ["p", "q"]);
     let other = Change { key: ObjectKey::new(ClusterName::home(), "other"), ..groups };
     assert_eq!(map_knowledge(&other, &known), BTreeSet::new());
 }
