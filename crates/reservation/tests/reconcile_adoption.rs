@@ -102,12 +102,6 @@ async fn nothing_is_adopted_as_long_as_something_cannot_be_read() {
     process.settle().await;
     assert_eq!(expected(&process, 0), [""; 0], "the hosts are unknown");
     failing(&stores.hypervisors, &home, None);
-    let mut invalid = serde_json::to_value(berth_crds::testing::slot("other", 0)).unwrap();
-    invalid["spec"]["startTime"] = json!("never");
-    process.world.server.create_raw(invalid).unwrap();
-    process.reconcile(0).await.unwrap();
-    assert_eq!(expected(&process, 0), [""; 0], "a slot is unknown");
-    process.world.server.delete::<berth_crds::Reservation>("commitment-other-0").unwrap();
     tokio::time::sleep(Duration::from_secs(3601)).await;
     process.reconcile(0).await.unwrap();
     assert_eq!(expected(&process, 0), [""; 0], "the snapshot is too old");
@@ -115,6 +109,18 @@ async fn nothing_is_adopted_as_long_as_something_cannot_be_read() {
     process.reconcile(0).await.unwrap();
     process.settle().await;
     assert_eq!(expected(&process, 0), ["vm-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_that_cannot_be_read_may_hold_the_vm() {
+    let process = one_slot(1).await;
+    let mut invalid = serde_json::to_value(berth_crds::testing::slot("other", 0)).unwrap();
+    invalid["spec"]["startTime"] = json!("never");
+    process.world.server.create_raw(invalid).unwrap();
+    start(&process, "node1", &["vm-1"]);
+    read(&process);
+    process.settle().await;
+    assert_eq!(expected(&process, 0), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
