@@ -1,13 +1,10 @@
-//! The VMs of the cloud, read from the database of a Datasource and from a SQLite file. Runs the real binary.
+//! The VMs of the cloud, read from the database of a Datasource. Runs the real binary.
 
-use berth_crds::{Datasource, Reservation, ReservationType, labels, testing};
+use berth_crds::{Datasource, testing};
 use berth_postgres::Postgres;
-use kube::ResourceExt;
-use rusqlite::Connection;
 use serde_json::json;
 
 use crate::support::objects::host;
-use crate::support::waiting::so;
 use crate::support::world::World;
 
 const TABLES: &str = "\
@@ -82,41 +79,5 @@ async fn the_database_of_a_datasource_is_read_as_soon_as_it_can_be() {
     world.until_metric("berth_vm_source_vms", &[], 3).await;
     let log = world.operator().log();
     assert!(log.contains("connection to the database of VMs not encrypted"), "{log}");
-    world.end().await;
-}
-
-fn resize(vm: &str) -> Reservation {
-    let mut flight = testing::slot("resize", 0);
-    flight.metadata.name = Some("resize-1".to_owned());
-    flight.metadata.annotations = None;
-    flight.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_IN_FLIGHT.to_owned())].into());
-    flight.spec.type_ = ReservationType::InFlightReservation;
-    flight.spec.committed_resource_reservation = None;
-    flight.spec.target_host = Some("node1".to_owned());
-    let data = flight.spec.in_flight_reservation.get_or_insert_default();
-    (data.vm_id, data.intent) = (Some(vm.to_owned()), "resize".to_owned());
-    flight
-}
-
-#[tokio::test]
-async fn a_resize_on_the_same_host_ends_when_the_table_has_the_new_size() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("vms.db");
-    let table = Connection::open(&file).unwrap();
-    table.execute_batch(&format!("{TABLES} {}", server("vm-1", "small"))).unwrap();
-    let mut world = World::without_operator().await;
-    world.create(&host("node1", 4)).await;
-    world.report_vm("node1", "vm-1", 240).await;
-    world.use_keys(&json!({ "vmSourceSqlite": file }));
-    world.start().await;
-    world.until_metric("berth_vm_source_vms", &[], 1).await;
-    world.create(&resize("vm-1")).await;
-    world.object_says("resize-1", "VMSizeMismatch", "").await;
-    table.execute_batch("UPDATE openstack_servers_v4 SET flavor_name = 'large'").unwrap();
-    let is_deleted = |seen: &crate::support::seen::Seen| {
-        let names: Vec<_> = seen.reservations.iter().map(ResourceExt::name_any).collect();
-        so(names.is_empty(), || format!("{names:?}"))
-    };
-    world.until("the in-flight reservation is deleted", is_deleted).await;
     world.end().await;
 }
