@@ -87,6 +87,10 @@ impl Reconciler for UsageController {
     }
 
     async fn reconcile(&self, key: ProjectKey) -> Result<Action, Error> {
+        if !self.context.vms.is_configured() {
+            self.waiting.lock().insert(key);
+            return Ok(Action::AwaitChange);
+        }
         let began = Instant::now();
         match self.run(&key.0, began).await {
             Ok(action) => Ok(action),
@@ -116,9 +120,9 @@ impl UsageController {
         Self { context, waiting, last_runs: Mutex::default(), problems: Problems::default() }
     }
 
-    /// Whether there is a source of VMs. Without one every run would fail.
-    pub fn is_configured(&self) -> bool {
-        self.context.vms.is_configured()
+    /// Whether there can be VMs to read, now or later.
+    pub fn has_source(&self) -> bool {
+        self.context.vms.may_be_configured()
     }
 
     pub fn requests(&self) -> &Requests<ProjectKey> {

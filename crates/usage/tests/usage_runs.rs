@@ -199,3 +199,20 @@ async fn metrics_count_runs_and_show_the_vms_of_projects_that_have_some() {
     process.settle().await;
     assert_eq!(series(&process, ASSIGNED), [""; 0], "nothing is active");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_is_configured_later_is_used_from_its_first_snapshot_on() {
+    let stage = two_projects();
+    let mut process = Process::start_without_vms(&stage, 0);
+    process.vms.set_configured(false);
+    process.settle().await;
+    assert_eq!(written(&stage), [""; 0]);
+    assert_eq!(
+        series(&process, DURATION),
+        [r#"{result="error"} 0"#, r#"{result="success"} 0"#].map(|end| format!("{DURATION}{end}"))
+    );
+    process.vms.set_configured(true);
+    process.publish();
+    process.settle().await;
+    assert_eq!(written(&stage), ["commitment-uuid-1", "commitment-uuid-2", "commitment-uuid-3"]);
+}

@@ -86,6 +86,11 @@ impl VmSource {
         self.shared.as_ref().is_some_and(|shared| shared.state.read().is_configured)
     }
 
+    /// Whether there is something that reads VMs, or will when an object names a database.
+    pub fn may_be_configured(&self) -> bool {
+        self.shared.is_some()
+    }
+
     /// Whether there is a database at all: an object that names one may come later.
     pub fn set_configured(&self, is_configured: bool) {
         if let Some(shared) = &self.shared {
@@ -199,7 +204,7 @@ mod tests {
     async fn a_database_may_be_configured_later() {
         let source = VmSource::new(Arc::new(TokioClock::new(Timestamp::UNIX_EPOCH)), HOUR);
         source.set_configured(false);
-        assert_eq!((source.is_configured(), source.age()), (false, None));
+        assert_eq!((source.is_configured(), source.may_be_configured(), source.age()), (false, true, None));
         assert_eq!(source.snapshot(), Err(Unavailable::NotConfigured));
         source.set_configured(true);
         source.publish(snapshot(-5));

@@ -123,7 +123,7 @@ impl Controllers {
             manager.add(self.slots.clone(), slots.clone(), options());
             manager.add(self.orphans.clone(), Requests::closed(), options());
             manager.add(self.changes.clone(), Requests::closed(), options());
-            if self.usage.is_configured() {
+            if self.usage.has_source() {
                 manager.add(self.usage.clone(), self.usage.requests().clone(), options());
             }
             manager.before_first(self.hold_released_capacity.clone());
