@@ -75,6 +75,7 @@ impl Scene {
             outdated: None,
             free_capacity: BTreeMap::new(),
             disruption_limited: None,
+            stopped_end: None,
             shortage: None,
             in_the_way: None,
             change: None,

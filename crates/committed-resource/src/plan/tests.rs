@@ -44,6 +44,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> CommitmentFacts {
         outdated: None,
         free_capacity: BTreeMap::new(),
         disruption_limited: None,
+        stopped_end: None,
         shortage: None,
         in_the_way: None,
         change: None,
