@@ -23,8 +23,10 @@ mod scale;
 mod scheduler;
 mod size;
 mod start;
+mod syncer;
 mod table;
 mod times;
+mod tokens;
 mod waiting;
 
 use std::process::ExitCode;
@@ -117,6 +119,14 @@ enum Part {
     Split,
     /// Row m by itself.
     Clients,
+    /// Rows o and p: the syncer over a long list.
+    Syncer,
+    /// Row o by itself.
+    Unchanged,
+    /// Row p by itself.
+    Created,
+    /// Row q: checks of tokens.
+    Tokens,
 }
 
 #[tokio::main]
@@ -164,7 +174,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Scheduler,
         Self::Planner,
         Self::Floor,
@@ -173,6 +183,8 @@ impl Part {
         Self::Nova,
         Self::Waiting,
         Self::Changes,
+        Self::Syncer,
+        Self::Tokens,
         Self::Placement,
     ];
 
@@ -197,6 +209,10 @@ impl Part {
             Self::Rejections => changes::rejections::measure(size).await,
             Self::Split => Ok(vec![changes::split::measure(size).await?]),
             Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
+            Self::Syncer => syncer::measure(size).await,
+            Self::Unchanged => Ok(vec![syncer::unchanged::measure(size).await?]),
+            Self::Created => Ok(vec![syncer::created::measure(size).await?]),
+            Self::Tokens => Ok(vec![tokens::measure(size).await?]),
         }
     }
 }
