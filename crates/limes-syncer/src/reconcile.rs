@@ -16,6 +16,7 @@ use kube::ResourceExt as _;
 
 use crate::apply::Apply;
 use crate::error::Error;
+use crate::event_limit::EventLimit;
 use crate::events::Report;
 use crate::filter::SkipReason;
 use crate::key::SyncKey;
@@ -23,6 +24,7 @@ use crate::metrics::{Counted, SyncMetrics};
 use crate::plan::{EndReason, KeepReason, SyncPlan, plan};
 use crate::read::{Reader, StoredObject};
 use crate::recent::RecentChanges;
+use crate::view::Began;
 use crate::views::{PendingComparison, Views};
 use crate::watches;
 
@@ -63,6 +65,7 @@ pub struct SyncController {
     context: Context,
     views: Views,
     recent: RecentChanges,
+    event_limit: EventLimit,
 }
 
 impl Reconciler for SyncController {
@@ -111,7 +114,7 @@ impl SyncController {
     /// To be called once per process: it follows the store from now on.
     pub fn new(context: Context) -> Self {
         let recent = RecentChanges::of(context.commitments.store());
-        Self { context, views: Views::default(), recent }
+        Self { context, views: Views::default(), recent, event_limit: EventLimit::default() }
     }
 
     /// What is known of Limes.
@@ -136,8 +139,7 @@ impl SyncController {
             self.context.disruption_limit.release(&requester(&stored.0));
             self.show_stop(stored, false);
         }
-        let run = format!("sync-{}", pending.view.began.time.as_second());
-        self.carry_out(plan, stored.as_ref(), run).await
+        self.carry_out(plan, stored.as_ref(), pending.view.began).await
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -166,15 +168,16 @@ impl SyncController {
         Ok(())
     }
 
-    async fn carry_out(&self, plan: SyncPlan, stored: Option<&StoredObject>, run: String) -> Result<Action, Error> {
+    async fn carry_out(&self, plan: SyncPlan, stored: Option<&StoredObject>, began: Began) -> Result<Action, Error> {
         let Context { commitments, changes, routes, pauses, .. } = &self.context;
+        let run = format!("sync-{}", began.time.as_second());
         let apply = Apply { commitments, changes, routes, pauses, run };
         match (plan, stored) {
             (SyncPlan::Keep(reason), _) => return Ok(self.keep(reason, stored)),
             (SyncPlan::Create(usable), _) => {
                 let (key, object) = apply.create(&usable).await?;
                 self.context.metrics.count(Counted::Created);
-                self.report(&key, &object).created();
+                self.report(&key, &object).created(self.event_limit.allows_another(began.instant));
             }
             (SyncPlan::Patch(usable), Some(stored)) => {
                 if let Some(written) = apply.patch(stored, &usable).await? {
