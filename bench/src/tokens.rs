@@ -12,9 +12,8 @@ use berth_openstack::{
 use berth_telemetry::clock::SystemClock;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::keystone::{Keystone, KeystoneFault, USER};
-use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 

@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::PostParams;
 
 use super::doubles::{Doubles, Pace, existing};
-use super::{GROWTH, ListSize};
+use super::list_size::{GROWTH, ListSize};
 use crate::cloud::{self, Pattern};
 use crate::error::Error;
 use crate::floor::scene::with_hosts;

@@ -11,7 +11,7 @@ use kube::api::ListParams;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{EACH, ListSize};
+use super::list_size::{EACH, ListSize};
 use crate::cloud;
 use crate::error::Error;
 use crate::operator::Operator;

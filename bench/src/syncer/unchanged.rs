@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::created;
 use super::doubles::{Doubles, Pace, project_id};
-use super::{EACH, GROWTH, ListSize, created};
+use super::list_size::{EACH, GROWTH, ListSize};
 use crate::cloud;
 use crate::error::Error;
 use crate::fill::{all, create};

@@ -120,7 +120,7 @@ async fn what_is_wrong_in_a_policy_file_is_found_as_at_the_start_of_an_operator(
     assert_eq!(checked.stdout.lines().count(), 1, "reported once: {}", checked.stdout);
     let config = files.path("conf.json");
     let started = berth(&["operator", "--config", &config, "--secrets", &files.path("secrets.json")], "").await;
-    assert_eq!(started.status, 2);
+    assert_eq!(started.status, 1);
     assert!(started.stderr.contains(&why), "{}", started.stderr);
 }
 
