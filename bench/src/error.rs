@@ -31,7 +31,9 @@ pub enum Error {
     Answer(String),
     #[error("the LIQUID API: {0}")]
     Limes(#[from] berth_limes::Error),
-    #[error("the metrics of the scheduler API: {0}")]
+    #[error("the session with Keystone: {0}")]
+    Keystone(#[from] berth_openstack::OpenStackError),
+    #[error("the metrics of what is measured in this process: {0}")]
     Metrics(#[from] berth_telemetry::metrics::MetricsError),
     /// The operator's account cannot connect to the API server.
     #[error(transparent)]

@@ -23,8 +23,10 @@ mod scale;
 mod scheduler;
 mod size;
 mod start;
+mod syncer;
 mod table;
 mod times;
+mod tokens;
 mod usage;
 mod usage_report;
 mod vms;
@@ -126,6 +128,14 @@ enum Part {
     UsageReport,
     /// Row v: reading the VMs of the cloud.
     Vms,
+    /// Rows o and p: the syncer over a long list.
+    Syncer,
+    /// Row o by itself.
+    Unchanged,
+    /// Row p by itself.
+    Created,
+    /// Row q: checks of tokens.
+    Tokens,
 }
 
 #[tokio::main]
@@ -173,7 +183,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Scheduler,
         Self::Planner,
         Self::Usage,
@@ -184,6 +194,8 @@ impl Part {
         Self::Waiting,
         Self::Changes,
         Self::UsageReport,
+        Self::Syncer,
+        Self::Tokens,
         Self::Placement,
         Self::Vms,
     ];
@@ -212,6 +224,10 @@ impl Part {
             Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
             Self::UsageReport => Ok(vec![usage_report::measure()?]),
             Self::Vms => Ok(vec![vms::measure(size).await?]),
+            Self::Syncer => syncer::measure(size).await,
+            Self::Unchanged => Ok(vec![syncer::unchanged::measure(size).await?]),
+            Self::Created => Ok(vec![syncer::created::measure(size).await?]),
+            Self::Tokens => Ok(vec![tokens::measure(size).await?]),
         }
     }
 }

@@ -102,10 +102,22 @@ impl Operator {
 
     /// Waits until the sum of a counter's samples with this word has reached `number`.
     pub async fn counted(&mut self, metric: &str, word: &str, number: usize, what: &'static str) -> Result<(), Error> {
+        self.counted_seldom(COUNT_EVERY, metric, word, number, what).await
+    }
+
+    /// The same, for long work: each scrape takes time that grows with the number of objects.
+    pub async fn counted_seldom(
+        &mut self,
+        every: Duration,
+        metric: &str,
+        word: &str,
+        number: usize,
+        what: &'static str,
+    ) -> Result<(), Error> {
         let deadline = Instant::now() + WITHIN;
         while self.sum(metric, word).await < number as u64 {
             self.go_on(deadline, what)?;
-            sleep(COUNT_EVERY).await;
+            sleep(every).await;
         }
         Ok(())
     }
@@ -126,6 +138,16 @@ impl Operator {
 
     pub fn usage(&self) -> Result<Usage, Error> {
         proc::usage(self.daemon.pid())
+    }
+
+    /// Processor seconds so far, for short times.
+    pub fn cpu_seconds(&self) -> Result<f64, Error> {
+        proc::seconds_of_threads(self.daemon.pid())
+    }
+
+    /// From now on the peak in `usage` is counted anew.
+    pub fn forget_peak(&self) -> Result<(), Error> {
+        proc::forget_peak(self.daemon.pid())
     }
 
     /// Fails when the process has exited by itself.

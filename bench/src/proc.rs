@@ -6,6 +6,8 @@ use crate::error::Error;
 
 /// Clock ticks per second in `/proc`: 100 on every Linux that we support.
 const TICKS: f64 = 100.0;
+/// Of a second.
+const NANOSECONDS: f64 = 1e9;
 
 /// Processor seconds so far, and memory.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,22 @@ pub fn this_thread() -> Result<u32, Error> {
 /// Processor seconds of a thread of this process so far.
 pub fn seconds_of_thread(id: u32) -> Result<f64, Error> {
     Ok(cpu_seconds(&read(std::process::id(), &format!("task/{id}/stat"))?))
+}
+
+/// Processor seconds of all threads of a process that have not ended, with a higher resolution than those of `usage`.
+pub fn seconds_of_threads(pid: u32) -> Result<f64, Error> {
+    let path = format!("/proc/{pid}/task");
+    let threads = fs::read_dir(&path).map_err(Error::system(&path))?;
+    let ids = threads.filter_map(|thread| thread.ok()?.file_name().into_string().ok());
+    // A thread may end meanwhile.
+    let times = ids.filter_map(|id| read(pid, &format!("task/{id}/schedstat")).ok());
+    Ok(times.filter_map(|text| text.split(' ').next()?.parse::<f64>().ok()).sum::<f64>() / NANOSECONDS)
+}
+
+/// From now on the peak of the memory is counted anew.
+pub fn forget_peak(pid: u32) -> Result<(), Error> {
+    let path = format!("/proc/{pid}/clear_refs");
+    fs::write(&path, "5").map_err(Error::system(path))
 }
 
 pub fn usage(pid: u32) -> Result<Usage, Error> {
@@ -68,5 +86,18 @@ mod tests {
         let usage = |cpu_seconds, kib| Usage { cpu_seconds, resident_kib: kib, peak_kib: kib };
         let between = usage(5.0, 9).since(usage(2.0, 7));
         assert_eq!((between.cpu_seconds.round().to_string(), between.peak_kib), ("3".to_owned(), 9));
+    }
+
+    #[test]
+    fn the_time_of_threads_is_about_that_of_the_process_and_a_peak_can_be_forgotten() {
+        let pid = std::process::id();
+        let large = vec![1_u8; 64 << 20];
+        assert!(large.iter().map(|byte| u64::from(*byte)).sum::<u64>() > 0);
+        drop(large);
+        let (threads, before) = (seconds_of_threads(pid).unwrap(), usage(pid).unwrap());
+        assert!(threads > 0.0 && threads < before.cpu_seconds + 1.0, "{threads} {before:?}");
+        forget_peak(pid).unwrap();
+        let after = usage(pid).unwrap();
+        assert!(before.peak_kib - after.peak_kib > 32 << 10, "{before:?} {after:?}");
     }
 }

@@ -76,6 +76,7 @@ impl Scene {
             vms: Vec::new(),
             free_capacity: BTreeMap::new(),
             disruption_limited: None,
+            stopped_end: None,
             shortage: None,
             in_the_way: None,
             change: None,

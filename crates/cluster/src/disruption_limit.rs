@@ -7,7 +7,7 @@
 mod condition;
 mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,7 +118,7 @@ struct State {
 #[derive(Default)]
 struct Zone {
     window: Window,
-    stopped: BTreeSet<Requester>,
+    stopped: BTreeMap<Requester, Stopped>,
     /// The number of its slots, and when they were counted.
     counted: Option<(Instant, usize)>,
 }
@@ -171,8 +171,7 @@ impl DisruptionLimit {
     pub fn release(&self, by: &Requester) {
         let released: Vec<String> = {
             let mut state = self.shared.state.lock();
-            let held =
-                state.zones.iter_mut().filter_map(|(name, zone)| zone.stopped.remove(by).then_some((name, zone)));
+            let held = state.zones.iter_mut().filter_map(|(name, zone)| zone.stopped.remove(by).map(|_| (name, zone)));
             let released = held.filter(|(_, zone)| zone.stopped.is_empty()).map(|(name, _)| name.clone());
             // Under the lock: another thread may engage the disruption limit again at once.
             released.inspect(|zone| self.show(zone, false)).collect()
@@ -184,12 +183,18 @@ impl DisruptionLimit {
         }
     }
 
+    /// Why the plan that was asked for last is stopped, if it is.
+    pub fn stopped(&self, by: &Requester) -> Option<Stopped> {
+        let state = self.shared.state.lock();
+        state.zones.values().find_map(|zone| zone.stopped.get(by).cloned())
+    }
+
     fn engage(&self, by: &Requester, stopped: &Stopped) {
         let (first, new) = {
             let mut state = self.shared.state.lock();
             let zone = state.zones.entry(stopped.zone.clone()).or_default();
             self.show(&stopped.zone, true);
-            (zone.stopped.is_empty(), zone.stopped.insert(by.clone()))
+            (zone.stopped.is_empty(), zone.stopped.insert(by.clone(), stopped.clone()).is_none())
         };
         if new {
             self.shared.parts.metrics.stopped.with_label_values(&[stopped.zone.as_str()]).inc();

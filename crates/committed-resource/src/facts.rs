@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{CompletenessProof, FlavorGroupsError, ObjectKey, Partial, PauseCause, RouteError};
+use berth_cluster::{CompletenessProof, FlavorGroupsError, ObjectKey, Partial, PauseCause, RouteError, Stopped};
 use berth_core::commitment::{Spec, State};
 use berth_core::flavor::FlavorGroups;
 use berth_core::host::ConditionStatus;
@@ -60,6 +60,8 @@ pub struct CommitmentFacts {
     pub vms: Vec<RunningVm>,
     /// The condition `DisruptionLimited` of the first of its slots that has one.
     pub disruption_limited: Option<Condition>,
+    /// The disruption limit keeps the syncer from ending it.
+    pub stopped_end: Option<Stopped>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
     /// What keeps its slots from hosts although it may end by itself; read only if it may be rejected.

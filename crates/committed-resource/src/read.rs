@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use berth_cluster::indexes::{HYPERVISOR_BY_ZONE, RESERVATION_BY_COMMITMENT};
 use berth_cluster::{
-    CompletenessProof, Entry, FlavorGroupsCache, InvalidEntry, ObjectKey, Partial, Pauses, RouteError, Routes, Store,
+    CompletenessProof, DisruptionLimit, Entry, FlavorGroupsCache, InvalidEntry, ObjectKey, Partial, Pauses, Requester,
+    RouteError, Routes, Store,
 };
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::FlavorGroups;
@@ -38,6 +39,7 @@ pub(crate) struct Reader<'a, S> {
     pub(crate) changes: &'a Store<CommitmentChange>,
     /// The VMs, if commitments that grow take them over.
     pub(crate) vms: Option<&'a VmSource>,
+    pub(crate) disruption_limit: &'a DisruptionLimit,
 }
 
 impl<S: Scheduler> Reader<'_, S> {
@@ -84,6 +86,7 @@ impl<S: Scheduler> Reader<'_, S> {
             change: self.change(&spec, group, site.as_ref().ok(), groups.as_deref().ok()),
             holdings,
             disruption_limited,
+            stopped_end: self.disruption_limit.stopped(&syncer(key)),
             accepted_site: accepted.as_ref().map_or_else(|| site.clone(), |accepted| self.site(&accepted.zone)),
             site,
             forgotten: facts::given_up_clusters(object),
@@ -256,6 +259,11 @@ impl<S: Scheduler> Reader<'_, S> {
 /// Other types may carry the data of a commitment in old objects; they are not ours.
 pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
+}
+
+/// The name under which the syncer asks for the end of a commitment.
+pub(crate) fn syncer(key: &ObjectKey) -> Requester {
+    Requester::of::<CommittedResource>(key).because(safety::UNKNOWN_TO_LIMES)
 }
 
 fn disruption_limited(slot: &Reservation) -> Option<Condition> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use berth_cluster::{
     Action, DisruptionLimit, Event, EventKind, Events, FlavorGroupsCache, ObjectField, ObjectKey, Pauses, Reconciler,
-    RequestClass, Requester, Right, Routes, Store, Verb, Watches, Writer, Written,
+    RequestClass, Requester, Right, Routes, Stopped, Store, Verb, Watches, Writer, Written,
 };
 use berth_core::SlotKey;
 use berth_crds::conditions::commitment::Reason;
@@ -32,7 +32,7 @@ use crate::metrics::CommitmentMetrics;
 use crate::object::Origin;
 use crate::pace::CreatePace;
 use crate::plan::{CommitmentDecision, Limits, Placing, Verdict, decide};
-use crate::read::Reader;
+use crate::read::{Reader, syncer};
 use crate::status::{CommitmentReady, Delays, report, status};
 use crate::watches::{self, Watched};
 
@@ -156,7 +156,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
             return self.reconcile_invalid(&key, &invalid).await;
         }
         let Some(seen) = self.context.commitments.store().get(&key) else {
-            self.context.disruption_limit.release(&Requester::of::<CommittedResource>(&key));
+            let requesters = [Requester::of::<CommittedResource>(&key), syncer(&key)];
+            requesters.iter().for_each(|requester| self.context.disruption_limit.release(requester));
             self.pace.forget(&key);
             return Ok(Action::AwaitChange);
         };
@@ -270,6 +271,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
             cores: &self.context.cores,
             changes: &self.context.changes,
             vms: self.context.settings.takes_over_vms.then_some(&self.context.vms),
+            disruption_limit: &self.context.disruption_limit,
         }
     }
 
@@ -457,7 +459,7 @@ impl<S: Scheduler> Drop for Entries<'_, S> {
 // The extra conditions of a commitment, `Paused` and `DisruptionLimited`, and the events about them.
 
 /// Sets the extra conditions that follow from the facts and the verdict, and removes the others. A commitment is held back
-/// by the disruption limit with its plan or with one of its slots. A paused one keeps its condition `DisruptionLimited`
+/// by the disruption limit with its plan, with one of its slots, or when the syncer is to end it. A paused one keeps its condition `DisruptionLimited`
 /// as it was.
 pub(crate) fn set_extra_conditions(
     object: &mut CommittedResource,
@@ -469,7 +471,7 @@ pub(crate) fn set_extra_conditions(
     let disruption_limited = match (verdict, &facts.disruption_limited) {
         (Verdict::DisruptionLimited(stopped), _) => Some((stopped.cause, stopped.to_string())),
         (_, Some(of_slot)) => Some((of_slot.reason.as_str(), of_slot.message.clone())),
-        (_, None) => None,
+        (_, None) => facts.stopped_end.as_ref().map(|stopped| (stopped.cause, describe_stopped_end(stopped))),
     };
     if object.status.is_none() && paused.is_none() && disruption_limited.is_none() {
         return;
@@ -484,6 +486,10 @@ pub(crate) fn set_extra_conditions(
     if paused.is_none() {
         say(safety::DISRUPTION_LIMITED, disruption_limited.as_ref());
     }
+}
+
+fn describe_stopped_end(stopped: &Stopped) -> String {
+    format!("three complete lists of Limes do not have the commitment, and yet it is not ended: {stopped}")
 }
 
 /// One event when the commitment is paused, one when it is resumed, and one when the disruption limit begins to hold it

@@ -6,7 +6,9 @@ mod support;
 
 use std::time::Duration;
 
-use berth_crds::conditions::safety::DISRUPTION_LIMITED;
+use berth_cluster::{Disruption, ObjectKey, Requester, Stopped};
+use berth_core::ClusterName;
+use berth_crds::conditions::safety::{DISRUPTION_LIMITED, UNKNOWN_TO_LIMES};
 use berth_crds::conditions::{find, is_ready};
 use berth_crds::{CommittedResource, Condition, Hypervisor, Knowledge, Reservation, labels, names, testing};
 use berth_testkit::{Server, seeds};
@@ -190,6 +192,58 @@ async fn flavors_that_suddenly_have_more_cores_do_not_clear_full_hosts() {
     assert_eq!(process.settle().await, []);
     assert_eq!((condition_of_the_commitment(&server), of_slots()), (None, vec![]));
     assert_accepted(&server, 30, &HOSTS);
+}
+
+/// What the syncer asks for when Limes does not list the commitment any more.
+fn ask_for_the_end(process: &Process, slots: std::ops::Range<u64>) -> Result<(), Stopped> {
+    let slot = |number| ObjectKey::new(ClusterName::home(), format!("{}-{number}", names::commitment(UUID)));
+    let plan = Disruption { zone: testing::ZONE.to_owned(), cause: UNKNOWN_TO_LIMES, slots: slots.map(slot).collect() };
+    let outcome = process.commitments.context().disruption_limit.ask(&syncer(), &plan, []);
+    process.world.commitments.add([commitment_key()]);
+    outcome
+}
+
+fn syncer() -> Requester {
+    Requester::of::<CommittedResource>(&commitment_key()).because(UNKNOWN_TO_LIMES)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commitment_that_the_syncer_may_not_end_shows_it_and_stays_accepted() {
+    let (server, process) = thirty_slots().await;
+    assert!(ask_for_the_end(&process, 0..30).is_err());
+    assert_eq!(process.settle().await, []);
+    let reported = condition_of_the_commitment(&server).expect("the commitment has the condition");
+    assert_eq!((reported.status.as_str(), reported.reason.as_str()), ("True", "UnknownToLimes"));
+    let start =
+        "three complete lists of Limes do not have the commitment, and yet it is not ended: at least 21 of 30 slots";
+    assert!(reported.message.starts_with(start), "{reported:?}");
+    assert!(slots(&server).iter().all(|slot| disruption_limited(slot).is_none()), "no slot is held back by itself");
+    assert_accepted(&server, 30, &HOSTS);
+    process.settle_for_good().await;
+    assert_eq!(ask_for_the_end(&process, 0..5), Ok(()));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(condition_of_the_commitment(&server), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stops_its_own_plan_is_shown_before_what_stops_the_syncer() {
+    let (server, process) = thirty_slots().await;
+    assert!(ask_for_the_end(&process, 0..30).is_err());
+    publish(&server, &cores(60));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(condition_of_the_commitment(&server).unwrap().reason, "SlotsOfWrongShape");
+    publish(&server, &cores(30));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(condition_of_the_commitment(&server).unwrap().reason, "UnknownToLimes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commitment_that_is_gone_holds_no_zone_any_more() {
+    let (server, process) = thirty_slots().await;
+    assert!(ask_for_the_end(&process, 0..30).is_err());
+    server.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.commitments.context().disruption_limit.stopped(&syncer()), None);
 }
 
 #[tokio::test(start_paused = true)]

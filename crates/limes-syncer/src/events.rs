@@ -17,10 +17,13 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(crate) fn created(&self) {
+    /// In the log in any case, and in an event if there are not too many.
+    pub(crate) fn created(&self, has_event: bool) {
         let note = format!("created, because Limes lists it: {}", describe(&facts::spec(self.object)));
         info!(reason = note, "commitment created from the list of Limes");
-        self.publish(EventKind::Normal, "SyncedFromLimes", note);
+        if has_event {
+            self.publish(EventKind::Normal, "SyncedFromLimes", note);
+        }
     }
 
     pub(crate) fn corrected(&self, old: &CommittedResource) {

@@ -7,6 +7,7 @@
 
 mod apply;
 mod error;
+mod event_limit;
 mod events;
 pub mod fetch;
 pub mod filter;

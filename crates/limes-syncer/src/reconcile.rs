@@ -9,13 +9,14 @@ use berth_cluster::{
     Right, Routes, Store, Verb, Watches, Writer,
 };
 use berth_core::CommitmentUuid;
-use berth_crds::conditions::safety::UNKNOWN_TO_LIMES;
-use berth_crds::{CommitmentChange, CommittedResource, Reservation, labels};
+use berth_crds::conditions::safety::{DISRUPTION_LIMITED, UNKNOWN_TO_LIMES};
+use berth_crds::{CommitmentChange, CommittedResource, Reservation, conditions, labels};
 use berth_telemetry::clock::Clock;
 use kube::ResourceExt as _;
 
 use crate::apply::Apply;
 use crate::error::Error;
+use crate::event_limit::EventLimit;
 use crate::events::Report;
 use crate::filter::SkipReason;
 use crate::key::SyncKey;
@@ -23,6 +24,7 @@ use crate::metrics::{Counted, SyncMetrics};
 use crate::plan::{EndReason, KeepReason, SyncPlan, plan};
 use crate::read::{Reader, StoredObject};
 use crate::recent::RecentChanges;
+use crate::view::Began;
 use crate::views::{PendingComparison, Views};
 use crate::watches;
 
@@ -43,6 +45,9 @@ pub struct Context {
     pub metrics: SyncMetrics,
     /// Where the commitments are enqueued that are to be compared.
     pub requests: Requests<SyncKey>,
+    /// Where the commitments are enqueued whose condition `DisruptionLimited` has to change. Their controller writes it, as it
+    /// does all of their status.
+    pub commitment_requests: Requests<ObjectKey>,
     pub settings: Settings,
 }
 
@@ -60,6 +65,7 @@ pub struct SyncController {
     context: Context,
     views: Views,
     recent: RecentChanges,
+    event_limit: EventLimit,
 }
 
 impl Reconciler for SyncController {
@@ -108,7 +114,7 @@ impl SyncController {
     /// To be called once per process: it follows the store from now on.
     pub fn new(context: Context) -> Self {
         let recent = RecentChanges::of(context.commitments.store());
-        Self { context, views: Views::default(), recent }
+        Self { context, views: Views::default(), recent, event_limit: EventLimit::default() }
     }
 
     /// What is known of Limes.
@@ -129,11 +135,11 @@ impl SyncController {
         let now = self.context.clock.trusted_now().ok();
         let (facts, stored) = self.reader().facts(uuid, pending, now)?;
         let plan = plan(&facts);
-        if let (Some((key, _)), false) = (&stored, matches!(plan, SyncPlan::End(_))) {
-            self.context.disruption_limit.release(&requester(key));
+        if let (Some(stored), false) = (&stored, matches!(plan, SyncPlan::End(_))) {
+            self.context.disruption_limit.release(&requester(&stored.0));
+            self.show_stop(stored, false);
         }
-        let run = format!("sync-{}", pending.view.began.time.as_second());
-        self.carry_out(plan, stored.as_ref(), run).await
+        self.carry_out(plan, stored.as_ref(), pending.view.began).await
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -162,15 +168,16 @@ impl SyncController {
         Ok(())
     }
 
-    async fn carry_out(&self, plan: SyncPlan, stored: Option<&StoredObject>, run: String) -> Result<Action, Error> {
+    async fn carry_out(&self, plan: SyncPlan, stored: Option<&StoredObject>, began: Began) -> Result<Action, Error> {
         let Context { commitments, changes, routes, pauses, .. } = &self.context;
+        let run = format!("sync-{}", began.time.as_second());
         let apply = Apply { commitments, changes, routes, pauses, run };
         match (plan, stored) {
             (SyncPlan::Keep(reason), _) => return Ok(self.keep(reason, stored)),
             (SyncPlan::Create(usable), _) => {
                 let (key, object) = apply.create(&usable).await?;
                 self.context.metrics.count(Counted::Created);
-                self.report(&key, &object).created();
+                self.report(&key, &object).created(self.event_limit.allows_another(began.instant));
             }
             (SyncPlan::Patch(usable), Some(stored)) => {
                 if let Some(written) = apply.patch(stored, &usable).await? {
@@ -211,6 +218,7 @@ impl SyncController {
         let slots = self.slots_with_host(&object.spec.commitment_uuid);
         let disruption = Disruption { zone: zone.clone(), cause: UNKNOWN_TO_LIMES, slots };
         if self.context.disruption_limit.ask(&requester(key), &disruption, self.demand(&zone)).is_err() {
+            self.show_stop(stored, true);
             return Ok(Action::RequeueAfter(RETRY));
         }
         if let Some(written) = apply.end(stored, &end.spec).await? {
@@ -218,6 +226,15 @@ impl SyncController {
             self.report(key, &written).ended(end.kind);
         }
         Ok(Action::AwaitChange)
+    }
+
+    /// Has the commitment show whether the disruption limit keeps it from being ended, unless it does.
+    fn show_stop(&self, (key, object): &StoredObject, is_stopped: bool) {
+        let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let shown = conditions::find(conditions, DISRUPTION_LIMITED);
+        if shown.is_some_and(|shown| shown.reason == UNKNOWN_TO_LIMES) != is_stopped {
+            self.context.commitment_requests.add([key.clone()]);
+        }
     }
 
     /// The slots of all commitments of the zone that may be ended with this view: when Limes has lost many of them, not even

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use berth_core::liquid::conversion::LimesCommitment;
 use berth_core::{CommitmentUuid, ProjectId};
 use berth_openstack::limes::{ListedCommitment, Project};
 use jiff::Timestamp;
@@ -154,13 +155,13 @@ pub fn assemble(
     let FetchedProjects { began, projects } = fetched;
     let failures = find_failures(&projects);
     let has_project = !projects.is_empty();
-    let mut collected = Collected::default();
+    let mut collected = Collected { former, ..Collected::default() };
     for FetchedProject { project, began, listed } in projects {
         for listed in listed.into_iter().flatten() {
             collected.add(&listed, filter.check(&listed, &project), began);
         }
     }
-    let entries = collected.entries(former);
+    let entries = collected.entries();
     let is_missing = |one: &&LocalCommitment| one.is_expected && !entries.contains_key(&one.uuid);
     let missing = local.commitments.iter().filter(is_missing);
     let unmatched = missing.filter(|one| !failures.contains_key(one.project.as_str())).count();
@@ -197,26 +198,31 @@ fn why_incomplete(
     (missing * MOST_MISSING > all).then_some(IncompleteView::TooManyMissing { missing, all })
 }
 
-/// The commitments of a run while its answers are read.
+/// The commitments of a run while its answers are read. What the view before has, and names that commitments share, are not
+/// kept twice: both views are there at the same time.
 #[derive(Default)]
-struct Collected {
+struct Collected<'v> {
+    former: Option<&'v LimesView>,
+    previous: Option<Arc<UsableCommitment>>,
     listings: BTreeMap<CommitmentUuid, (Listing, Began)>,
     skipped: BTreeMap<SkipReason, u64>,
 }
 
-impl Collected {
+impl Collected<'_> {
     fn add(&mut self, listed: &ListedCommitment, checked: Result<UsableCommitment, SkipReason>, began: Began) {
-        let listing = match checked {
-            Ok(usable) => Listing::Usable(Arc::new(usable)),
+        let (uuid, listing) = match checked {
+            Ok(usable) => {
+                let usable = self.share(usable);
+                (usable.commitment.uuid.clone(), Listing::Usable(usable))
+            }
             Err(reason) => {
                 self.count(reason);
-                Listing::Skipped(reason)
+                (listed.uuid.as_str().into(), Listing::Skipped(reason))
             }
         };
-        if listed.uuid.is_empty() {
+        if uuid.is_empty() {
             return;
         }
-        let uuid: CommitmentUuid = listed.uuid.as_str().into();
         if self.listings.contains_key(&uuid) {
             self.count(SkipReason::Duplicate);
             tracing::error!(commitment = %uuid, "Limes lists a commitment twice in one run; it is not compared in this run");
@@ -226,17 +232,47 @@ impl Collected {
         }
     }
 
+    fn share(&mut self, mut usable: UsableCommitment) -> Arc<UsableCommitment> {
+        let former = self.former.and_then(|former| former.get(&usable.commitment.uuid));
+        let shared = match former.map(|entry| &entry.listing) {
+            Some(Listing::Usable(former)) if **former == usable => former.clone(),
+            _ => {
+                if let Some(previous) = &self.previous {
+                    share_names(&mut usable.commitment, &previous.commitment);
+                }
+                Arc::new(usable)
+            }
+        };
+        self.previous = Some(shared.clone());
+        shared
+    }
+
     fn count(&mut self, reason: SkipReason) {
         *self.skipped.entry(reason).or_default() += 1;
     }
 
-    fn entries(&mut self, former: Option<&LimesView>) -> BTreeMap<CommitmentUuid, Entry> {
+    fn entries(&mut self) -> BTreeMap<CommitmentUuid, Entry> {
+        let former = self.former;
         let entry = |(uuid, (listing, began)): (CommitmentUuid, (Listing, Began))| {
             let known = former.and_then(|former| former.get(&uuid)).filter(|known| known.listing == listing);
             let since = known.map_or(began.time, |known| known.since);
             (uuid, Entry { listing, began, since })
         };
         std::mem::take(&mut self.listings).into_iter().map(entry).collect()
+    }
+}
+
+/// Most commitments are of the project, zone and group of the one before.
+fn share_names(commitment: &mut LimesCommitment, previous: &LimesCommitment) {
+    share_name(&mut commitment.group, &previous.group);
+    share_name(&mut commitment.zone, &previous.zone);
+    share_name(&mut commitment.project, &previous.project);
+    share_name(&mut commitment.domain, &previous.domain);
+}
+
+fn share_name<N: Clone + PartialEq>(name: &mut N, known: &N) {
+    if name == known {
+        name.clone_from(known);
     }
 }
 

@@ -14,6 +14,17 @@ const PROJECTS: usize = 1000;
 const COMMITMENTS: usize = 4;
 
 #[tokio::test(start_paused = true)]
+async fn a_run_that_creates_many_commitments_publishes_a_hundred_events() {
+    let stage = Stage::new(1);
+    stage.limes.set("p-0", (0..150).map(|number| listed(&format!("c-{number:05}"), 32)).collect());
+    let mut process = Process::start(&stage);
+    process.sync_in_order().await;
+    assert_eq!(stage.server.all::<berth_crds::CommittedResource>().unwrap().len(), 150);
+    let events = stage.server.published_events().await;
+    assert_eq!(events.iter().filter(|event| event.starts_with("Normal SyncedFromLimes")).count(), 100);
+}
+
+#[tokio::test(start_paused = true)]
 async fn thousands_of_unchanged_commitments_are_not_written() {
     let stage = Stage::new(PROJECTS);
     stage.limes.set_latency(Duration::from_millis(700));

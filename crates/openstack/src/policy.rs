@@ -3,7 +3,7 @@
 mod check;
 mod parse;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
@@ -11,9 +11,6 @@ use crate::authentication::Caller;
 
 pub use check::{Check, Target};
 pub use parse::{RuleError, parse};
-
-/// The APIs whose rules may share a policy file; the names of their rules begin with these words.
-const APIS: [&str; 2] = ["liquid", "placement"];
 
 /// What tokens of the whole system may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +24,6 @@ pub enum SystemTokens {
 /// All rules of an API.
 #[derive(Clone, Debug)]
 pub struct Policies {
-    api: &'static str,
     system_tokens: SystemTokens,
     rules: BTreeMap<String, Check>,
 }
@@ -43,22 +39,14 @@ pub enum Forbidden {
 }
 
 impl Policies {
-    /// The rules that count without a policy file. Names of the rules that are checked begin with `api`.
-    pub fn new(
-        api: &'static str,
-        system_tokens: SystemTokens,
-        defaults: impl IntoIterator<Item = (String, Check)>,
-    ) -> Self {
-        Self { api, system_tokens, rules: defaults.into_iter().collect() }
+    /// The rules that count without a policy file.
+    pub fn new(system_tokens: SystemTokens, defaults: impl IntoIterator<Item = (String, Check)>) -> Self {
+        Self { system_tokens, rules: defaults.into_iter().collect() }
     }
 
     /// The same with the rules of a policy file in place of the defaults.
     pub fn with_file(mut self, text: &str) -> Result<Self, PolicyError> {
-        let file = read(text)?;
-        for name in self.unknown(&file) {
-            tracing::warn!(rule = name, "policy file has an unknown rule");
-        }
-        self.rules.extend(file);
+        self.rules.extend(read(text)?);
         refuse_circles(&self.rules)?;
         Ok(self)
     }
@@ -75,18 +63,17 @@ impl Policies {
         }
     }
 
-    /// Names that neither this API nor another rule of the file uses. Those of other APIs are known there.
-    fn unknown<'f>(&self, file: &'f BTreeMap<String, Check>) -> Vec<&'f str> {
+    /// Names of rules of a policy file that neither this API nor another rule of the file uses. Another API that shares the
+    /// file may.
+    pub fn unknown_rules(&self, text: &str) -> Result<BTreeSet<String>, PolicyError> {
+        let file = read(text)?;
         let used: Vec<&str> = file.values().flat_map(references).collect();
-        let is_of_another =
-            |name: &str| name.split_once(':').is_some_and(|(api, _)| api != self.api && APIS.contains(&api));
-        let is_known = |name: &str| self.rules.contains_key(name) || used.contains(&name) || is_of_another(name);
-        file.keys().map(String::as_str).filter(|name| !is_known(name)).collect()
+        let is_known = |name: &str| self.rules.contains_key(name) || used.contains(&name);
+        Ok(file.keys().filter(|name| !is_known(name)).cloned().collect())
     }
 }
 
-// Reads a policy file and reports why it is invalid. Unknown names only cause warnings, because other rules may refer
-// to them.
+// Reads a policy file and reports why it is invalid.
 
 /// Why a policy file cannot be used.
 #[derive(Debug, Error)]
@@ -147,7 +134,7 @@ mod tests {
 
     fn policies(system_tokens: SystemTokens) -> Policies {
         let default = |name: &str| (name.to_owned(), Check::Role("admin".to_owned()));
-        Policies::new("liquid", system_tokens, [READ, WRITE].map(default))
+        Policies::new(system_tokens, [READ, WRITE].map(default))
     }
 
     #[test]
@@ -203,11 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nothing_reads_are_found() {
-        let text =
-            "liquid:get_info: rule:mine\nmine: '@'\nliquid:get_inf: '@'\nadmin_api: '@'\nplacement:usages: '@'\n";
-        let file = read(text).unwrap();
-        let policies = policies(SystemTokens::Allowed);
-        assert_eq!(policies.unknown(&file), ["admin_api", "liquid:get_inf"]);
+    fn names_that_the_api_does_not_use_are_found() {
+        let text = "liquid:get_info: rule:mine\nmine: '@'\nliquid:get_inf: '@'\nadmin_api: '@'\n";
+        let unknown = policies(SystemTokens::Allowed).unknown_rules(text).unwrap();
+        assert_eq!(unknown, ["admin_api".to_owned(), "liquid:get_inf".to_owned()].into());
     }
 }

@@ -7,7 +7,7 @@ use berth_openstack::policy::{Policies, SystemTokens};
 /// The defaults. Without `enforce_new_defaults` the role admin satisfies every rule, as it always did.
 pub fn defaults(enforce_new_defaults: bool) -> Policies {
     let rules = rules::DEFAULTS.iter().map(|default| (default.name.to_owned(), default.check(enforce_new_defaults)));
-    Policies::new("placement", SystemTokens::Refused, rules)
+    Policies::new(SystemTokens::Refused, rules)
 }
 
 #[cfg(test)]

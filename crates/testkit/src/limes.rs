@@ -97,6 +97,10 @@ impl Limes {
         self.state.lock().requests.clone()
     }
 
+    pub fn count_requests(&self) -> usize {
+        self.state.lock().requests.len()
+    }
+
     /// How many requests were under way at the same time.
     pub fn most_under_way(&self) -> usize {
         self.state.lock().most_under_way

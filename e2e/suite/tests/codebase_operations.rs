@@ -70,6 +70,7 @@ fn every_condition_that_protects_is_explained_and_no_other() {
         safety::HOST_OVERBOOKED,
         safety::SLOTS_OF_WRONG_SHAPE,
         safety::ORPHANED,
+        safety::UNKNOWN_TO_LIMES,
     ];
     assert_eq!(words, paused.into_iter().chain(disruption_limited).map(str::to_owned).collect());
 }

@@ -3,6 +3,8 @@
 use berth_cluster::{Kind, Routes, chain};
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
 use berth_liquid::configured::configured_without_capacity;
+use berth_liquid::server::default_policies;
+use berth_placement::policy;
 use berth_telemetry::TelemetryError;
 use berth_telemetry::config::{self, Configuration, Files, Findings, Loaded, Severity};
 use berth_telemetry::metrics::Metrics;
@@ -11,7 +13,11 @@ use super::output::{self, counted};
 use crate::args::{ConfigArguments, ConfigCommand};
 use crate::error::Error;
 use crate::operator::memory_settings;
+use crate::policy_file::{self, PolicyFile};
 use crate::wiring::{Memory, OperatorMetrics};
+
+const OF_ALL: &str = "auth.policyFile";
+const OF_PLACEMENT: &str = "placement.policyFile";
 
 pub(super) fn run(command: &ConfigCommand) -> Result<(), Error> {
     match command {
@@ -27,6 +33,34 @@ struct LateFindings {
     warnings: Vec<String>,
 }
 
+impl LateFindings {
+    /// What the start of an operator finds in the policy file, and what that of `berth placement` would find.
+    fn check_policies(&mut self, configuration: &Configuration) {
+        let (of_all, placement) = (configuration.auth.policy_file.as_deref(), &configuration.placement);
+        let read = of_all.map(|path| policy_file::decode(default_policies(), path)).transpose();
+        let can_be_read = read.is_ok();
+        match read {
+            Ok(file) => self.warn_of_rules(OF_ALL, file.as_ref()),
+            Err(error) => self.errors.push(format!("{OF_ALL}: {error}")),
+        }
+        let defaults = policy::defaults(placement.enforce_new_defaults);
+        let of_placement = placement.policy_file.as_deref();
+        let (key, path) =
+            of_placement.map_or((OF_ALL, of_all.filter(|_| can_be_read)), |own| (OF_PLACEMENT, Some(own)));
+        match path.map(|path| policy_file::decode(defaults, path)).transpose() {
+            Ok(file) => self.warn_of_rules(OF_PLACEMENT, file.as_ref().filter(|_| of_placement.is_some())),
+            Err(error) => self.warnings.push(format!("{key}: berth placement does not start: {error}")),
+        }
+    }
+
+    fn warn_of_rules(&mut self, key: &str, file: Option<&PolicyFile>) {
+        let unknown = file.into_iter().flat_map(|file| &file.unknown);
+        self.warnings.extend(unknown.map(|rule| {
+            format!("{key}: no API has a rule {rule:?}, so it has no effect; correct its name or remove it")
+        }));
+    }
+}
+
 fn load(arguments: &ConfigArguments) -> Result<Loaded, TelemetryError> {
     let files = Files { config: arguments.file.clone(), secrets: arguments.secrets.clone() };
     config::load(&files, arguments.strict_config)
@@ -35,8 +69,10 @@ fn load(arguments: &ConfigArguments) -> Result<Loaded, TelemetryError> {
 fn check(arguments: &ConfigArguments) -> Result<(), Error> {
     let (findings, late) = match load(arguments) {
         Ok(loaded) => {
-            let errors = unusable(&loaded.configuration);
-            (loaded.findings, LateFindings { errors, warnings: doubtful(&loaded.configuration) })
+            let mut late =
+                LateFindings { errors: unusable(&loaded.configuration), warnings: doubtful(&loaded.configuration) };
+            late.check_policies(&loaded.configuration);
+            (loaded.findings, late)
         }
         Err(TelemetryError::Configuration { findings }) => (findings, LateFindings::default()),
         Err(error) => return Err(error.into()),

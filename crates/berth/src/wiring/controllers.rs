@@ -252,6 +252,7 @@ fn syncer(memory: &Memory, environment: &Environment<'_>, disruption_limit: Disr
         events: environment.events.clone(),
         metrics: environment.metrics.syncer.clone(),
         requests: Requests::closed(),
+        commitment_requests: memory.queues.commitments.clone(),
         settings: berth_limes_syncer::Settings {
             quiet_period: configuration.committed_resource_api.change_quiet_period,
             ends_stale: configuration.syncer.end_stale_commitments,

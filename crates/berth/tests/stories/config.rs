@@ -99,6 +99,62 @@ async fn what_only_the_start_finds_is_found_as_well() {
     );
 }
 
+/// A configuration whose policy file has this text.
+fn with_policies(policies: &str) -> Files {
+    let files = Files::new("", "");
+    fs::write(files.path("policy.yaml"), policies).unwrap();
+    let config = format!(r#"{{ "auth": {{ "policyFile": "{}" }} }}"#, files.path("policy.yaml"));
+    fs::write(files.path("conf.json"), config).unwrap();
+    files
+}
+
+#[tokio::test]
+async fn what_is_wrong_in_a_policy_file_is_found_as_at_the_start_of_an_operator() {
+    let files = with_policies("liquid:get_info: role:x or\n");
+    let checked = files.config("check", &[]).await;
+    assert_eq!(checked.status, 1, "{checked:#?}");
+    let path = files.path("policy.yaml");
+    let why =
+        format!("the policy file {path} cannot be used: rule \"liquid:get_info\" of the policy file cannot be read: ");
+    assert!(checked.stdout.starts_with(&format!("error    auth.policyFile: {why}")), "{}", checked.stdout);
+    assert_eq!(checked.stdout.lines().count(), 1, "reported once: {}", checked.stdout);
+    let config = files.path("conf.json");
+    let started = berth(&["operator", "--config", &config, "--secrets", &files.path("secrets.json")], "").await;
+    assert_eq!(started.status, 1);
+    assert!(started.stderr.contains(&why), "{}", started.stderr);
+}
+
+#[tokio::test]
+async fn rules_of_a_policy_file_that_no_api_has_are_named() {
+    let files = with_policies("liquid:get_inf: '@'\nplacement:usages: '!'\nadmin_api: role:admin\n");
+    let checked = files.config("check", &[]).await;
+    let line = "warning  auth.policyFile: no API has a rule \"liquid:get_inf\", so it has no effect; correct its name or remove it\n";
+    let end = "An operator starts with this configuration: no errors, 1 warning.\n";
+    assert_eq!((checked.status, checked.stdout.as_str()), (0, format!("{line}{end}").as_str()));
+}
+
+#[tokio::test]
+async fn what_only_placement_cannot_use_in_a_policy_file_is_a_warning() {
+    let text = "admin_or_service_api: rule:placement:usages\nplacement:usages: rule:admin_or_service_api\nliquid:get_info: '@'\n";
+    let circle = with_policies(text).config("check", &[]).await;
+    assert_eq!(circle.status, 1, "a circle is one for every API: {circle:#?}");
+    let through_defaults = with_policies(
+        "service_api: rule:admin_or_service_api\nadmin_or_service_api: rule:placement:reshaper:reshape\n",
+    );
+    let checked = through_defaults.config("check", &[]).await;
+    assert_eq!(checked.status, 0, "{checked:#?}");
+    assert!(
+        checked.stdout.starts_with("warning  auth.policyFile: berth placement does not start: the policy file "),
+        "{}",
+        checked.stdout
+    );
+    let own = Files::new(r#"{ "placement": { "policyFile": "/does/not/exist" } }"#, "").config("check", &[]).await;
+    assert_eq!(own.status, 0, "{own:#?}");
+    let line =
+        "warning  placement.policyFile: berth placement does not start: the policy file /does/not/exist cannot be used";
+    assert!(own.stdout.starts_with(line), "{}", own.stdout);
+}
+
 #[tokio::test]
 async fn files_that_are_none_are_reported_and_wrong_flags_are_another_matter() {
     let files = Files::new("{ not json", "");

@@ -75,6 +75,10 @@ const OWN_USAGES: Row =
 const CUSTOMER_USAGES: Row =
     Row { routes: "`placement:usages` of the customer's project", outcomes: [U, U, F, F, F, Y, Y, F, F, F, Y] };
 const RESHAPER: Row = Row { routes: "`placement:reshaper:reshape`", outcomes: [U, U, F, F, F, Y, F, F, F, F, F] };
+const RESHAPER_BEFORE: Row = Row {
+    routes: "`placement:reshaper:reshape` without `placement.enforceNewDefaults`",
+    outcomes: [U, U, F, F, F, Y, Y, F, F, F, F],
+};
 const PLACEMENT: Row = Row { routes: "every other rule of Placement", outcomes: [U, U, F, F, F, Y, Y, F, F, F, F] };
 
 /// Method and path below `/commitments/v1/`, the status for callers that may, and the row.
@@ -241,7 +245,7 @@ fn the_document_has_the_tables() {
     let heads: Vec<&str> = COLUMNS.iter().map(|column| column.head).collect();
     let head = format!("| | {} |", heads.join(" | "));
     assert_eq!(PAGE.matches(&head).count(), 2, "docs/security.md must have twice the line\n{head}");
-    for row in [&LIQUID_READ, &LIQUID_WRITE, &OWN_USAGES, &CUSTOMER_USAGES, &RESHAPER, &PLACEMENT] {
+    for row in [&LIQUID_READ, &LIQUID_WRITE, &OWN_USAGES, &CUSTOMER_USAGES, &RESHAPER, &RESHAPER_BEFORE, &PLACEMENT] {
         let text = row.text();
         assert!(PAGE.contains(&text), "docs/security.md must have the line\n{text}");
     }
@@ -271,8 +275,17 @@ async fn liquid_answers_each_caller_as_the_document_says() {
 #[tokio::test]
 async fn placement_answers_each_caller_as_the_document_says() {
     let keystone = Keystone::shared().await.unwrap();
+    for (keys, reshaper) in
+        [(json!({}), &RESHAPER), (json!({ "placement": { "enforceNewDefaults": false } }), &RESHAPER_BEFORE)]
+    {
+        assert_eq!(wrong_answers_of_placement(&keystone, &keys, reshaper).await, Vec::<String>::new(), "{keys}");
+    }
+}
+
+/// With more keys in the configuration.
+async fn wrong_answers_of_placement(keystone: &Keystone, keys: &Value, reshaper: &Row) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
-    let placement = placement(&keystone, folder.path()).await;
+    let placement = placement(keystone, folder.path(), keys).await;
     let client = ApiClient::new(placement.api);
     let usages = |project| ("usages", "GET", format!("/usages?project_id={}", keystone.project(project).unwrap()));
     let mut routes: Vec<(&str, &str, String, &Row)> = Vec::new();
@@ -281,10 +294,10 @@ async fn placement_answers_each_caller_as_the_document_says() {
         routes.push((rule, method, path, row));
     }
     for (rule, method, path) in PLACEMENT_ROUTES {
-        let row = if rule == "reshaper:reshape" { &RESHAPER } else { &PLACEMENT };
+        let row = if rule == "reshaper:reshape" { reshaper } else { &PLACEMENT };
         routes.push((rule, method, path.replace("{}", UUID), row));
     }
-    let tokens = tokens(&keystone).await;
+    let tokens = tokens(keystone).await;
     let mut wrong = Vec::new();
     for (rule, method, path, row) in &routes {
         for ((column, token), expected) in COLUMNS.iter().zip(&tokens).zip(row.outcomes) {
@@ -297,12 +310,13 @@ async fn placement_answers_each_caller_as_the_document_says() {
             }
         }
     }
-    assert_eq!(wrong, Vec::<String>::new());
+    wrong
 }
 
-async fn placement(keystone: &Keystone, folder: &Path) -> Placement {
-    let config = folder.join("conf.json");
-    fs::write(&config, credentials(keystone).to_string()).unwrap();
+async fn placement(keystone: &Keystone, folder: &Path, more: &Value) -> Placement {
+    let (config, mut keys) = (folder.join("conf.json"), credentials(keystone));
+    keys.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    fs::write(&config, keys.to_string()).unwrap();
     Placement::begin_configured(&config).await
 }
 
@@ -312,7 +326,7 @@ async fn while_keystone_is_away_only_known_tokens_read() {
     let ttl = Duration::from_secs(2);
     let (world, client) = operator(&keystone, &json!({ "auth": { "tokenCacheTTL": "2s" } })).await;
     let folder = tempfile::tempdir().unwrap();
-    let placement = placement(&keystone, folder.path()).await;
+    let placement = placement(&keystone, folder.path(), &json!({})).await;
     let provider = ApiClient::new(placement.api);
     let known = Caller::Role("service").token(&keystone).await;
     let unseen = Caller::Role("admin").token(&keystone).await;

@@ -103,8 +103,18 @@ async fn a_stop_is_reported_once_per_zone_counted_per_plan_and_over_when_nothing
     assert!(log[0].contains("at least 21 of 100 slots of zone az-a") && log[0].contains(CONFIRM), "{log:?}");
     assert!(scene.shows("berth_disruption_limit_reached{zone=\"az-a\"} 1"));
     assert!(scene.shows("berth_disruption_limit_stopped_total{zone=\"az-a\"} 3"));
-    scene.disruption_limit.release(&Requester::of::<Reservation>(&key(0)));
+    let requester = |number| Requester::of::<Reservation>(&key(number));
+    let stopped = scene.disruption_limit.stopped(&requester(1)).unwrap();
+    assert_eq!((stopped.cause, stopped.count), ("HostMissing", 21));
+    assert_eq!(
+        scene.disruption_limit.stopped(&requester(1).because("Orphaned")),
+        None,
+        "another plan for the same slot"
+    );
+    scene.disruption_limit.release(&requester(0));
+    assert_eq!(scene.disruption_limit.stopped(&requester(0)), None);
     assert_eq!(scene.asks(1, 0..1), Ok(()), "its plan has become smaller");
+    assert_eq!(scene.disruption_limit.stopped(&requester(1)), None);
     assert!(scene.shows("berth_disruption_limit_reached{zone=\"az-a\"} 1"), "one is still held back");
     scene.disruption_limit.release(&Requester::of::<Reservation>(&key(2)));
     assert!(scene.shows("berth_disruption_limit_reached{zone=\"az-a\"} 0"));

@@ -45,6 +45,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> CommitmentFacts {
         free_capacity: BTreeMap::new(),
         vms: Vec::new(),
         disruption_limited: None,
+        stopped_end: None,
         shortage: None,
         in_the_way: None,
         change: None,

@@ -2,7 +2,9 @@ use berth_cluster::Requests;
 use berth_cluster::indexes::{CHANGE_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
 use berth_cluster::testing::{applied, applied_raw, failing, filled};
 use berth_crds::{labels, names, testing};
+use berth_telemetry::clock::{Clock, SystemClock};
 use berth_telemetry::config::Pause;
+use berth_testkit::{Server, World};
 use serde_json::json;
 
 use super::*;
@@ -17,6 +19,12 @@ fn remote() -> ClusterName {
 /// What a commitment at home knows of a slot of its UUID in the remote.
 fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
     known(commitments, &Store::new(&[])).holdings[&remote()].clone()
+}
+
+/// A limit that has stopped nothing.
+fn unlimited() -> DisruptionLimit {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    World::new(&Server::new(clock.clone())).disruption_limit(&clock).unwrap()
 }
 
 fn known(commitments: &Store<CommittedResource>, hypervisors: &Store<Hypervisor>) -> CommitmentFacts {
@@ -41,6 +49,7 @@ fn known(commitments: &Store<CommittedResource>, hypervisors: &Store<Hypervisor>
         ),
         changes: &Store::new(CHANGE_INDEXES),
         vms: None,
+        disruption_limit: &unlimited(),
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));
     reader.facts(&key, &commitments.get(&key).unwrap())

@@ -42,7 +42,7 @@ pub const SLOTS_OF_WRONG_SHAPE: &str = "SlotsOfWrongShape";
 /// Reason of [`DISRUPTION_LIMITED`]: no commitment has the UUID of the slot.
 pub const ORPHANED: &str = "Orphaned";
 
-/// Cause of a plan that the disruption limit stops: Limes does not list the commitment. No condition has it.
+/// Reason of [`DISRUPTION_LIMITED`] of a commitment: Limes does not list it, and the syncer is to end it.
 pub const UNKNOWN_TO_LIMES: &str = "UnknownToLimes";
 
 /// Type of the condition of a slot in force whose host was given another zone.

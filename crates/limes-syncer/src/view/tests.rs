@@ -166,3 +166,33 @@ async fn people_see_since_when_it_is_listed_like_this() {
     let since = |uuid: &str| second.get(&uuid.into()).unwrap().since;
     assert_eq!([since("uuid-1"), since("uuid-2")], [at(0), at(60)]);
 }
+
+fn usable(entry: &Entry) -> &Arc<UsableCommitment> {
+    match &entry.listing {
+        Listing::Usable(usable) => usable,
+        Listing::Skipped(reason) => panic!("{reason:?}"),
+    }
+}
+
+#[test]
+fn what_the_view_before_has_and_names_that_commitments_share_are_kept_once() {
+    let one = |uuid: &str, amount: &str| {
+        let of = entry(|one| (one.uuid, one.amount) = (uuid.into(), Quantity::parse(amount).unwrap()));
+        UsableCommitment::clone(usable(&of))
+    };
+    let began = entry(|_| ()).began;
+    let collect = |former: Option<&LimesView>, amount: &str| {
+        let mut collected = Collected { former, ..Collected::default() };
+        for (uuid, amount) in [("uuid-1", "32Gi"), ("uuid-2", amount)] {
+            collected.add(&ListedCommitment::default(), Ok(one(uuid, amount)), began);
+        }
+        LimesView { began, entries: collected.entries(), incomplete: None }
+    };
+    let first = collect(None, "16Gi");
+    let second = collect(Some(&first), "48Gi");
+    let of = |view: &LimesView, uuid: &str| usable(view.get(&uuid.into()).unwrap()).clone();
+    assert!(Arc::ptr_eq(&of(&first, "uuid-1"), &of(&second, "uuid-1")), "it is listed as before");
+    assert_eq!(of(&second, "uuid-2").commitment.amount, Quantity::parse("48Gi").unwrap());
+    let name = |view: &LimesView, uuid: &str| of(view, uuid).commitment.project.as_str().as_ptr();
+    assert_eq!(name(&first, "uuid-1"), name(&first, "uuid-2"));
+}

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::testing::opened;
-use berth_cluster::{Action, ClusterMetrics, Clusters, Events, FlavorGroupsCache, Reconciler, Requests, Routes};
+use berth_cluster::{
+    Action, ClusterMetrics, Clusters, Events, FlavorGroupsCache, ObjectKey, Reconciler, Requests, Routes,
+};
 use berth_core::GroupName;
 use berth_core::liquid::units::RamUnit;
 use berth_crds::commitment_change::ChangePhase;
@@ -99,6 +101,10 @@ impl Stage {
         self.server.edit_status::<CommitmentChange>(&name, &status).unwrap();
     }
 
+    pub fn clock_in_an_hour(&self) -> Timestamp {
+        self.clock.now().saturating_add(jiff::SignedDuration::from_hours(1)).unwrap()
+    }
+
     /// The Knowledge object has lost the group, or has it again.
     pub fn set_groups(&self, has_group: bool) {
         let features = if has_group { seeds::group(&[1]) } else { other_group() };
@@ -119,6 +125,7 @@ pub struct Process {
     fetcher: Fetcher,
     pub metrics: Metrics,
     requests: Requests<SyncKey>,
+    pub commitment_requests: Requests<ObjectKey>,
     random: fastrand::Rng,
 }
 
@@ -130,6 +137,7 @@ impl Process {
     /// The order of comparisons is drawn from the seed.
     pub fn start_ordered(stage: &Stage, seed: u64) -> Self {
         let (world, metrics, requests) = (World::new(&stage.server), Metrics::new(&[].into()).unwrap(), opened());
+        let commitment_requests = opened();
         let counted = SyncMetrics::register(&metrics).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(stage.clock.clone());
         let controller = Arc::new(SyncController::new(Context {
@@ -143,6 +151,7 @@ impl Process {
             events: events(&world.clusters),
             metrics: counted.clone(),
             requests: requests.clone(),
+            commitment_requests: commitment_requests.clone(),
             settings: Settings { quiet_period: QUIET, ends_stale: stage.ends_stale },
         }));
         world.declare(&controller, &requests).unwrap();
@@ -167,7 +176,7 @@ impl Process {
             Box::new(|| u32::MAX / 2),
         );
         let random = fastrand::Rng::with_seed(seed);
-        Self { stage: stage.clone(), world, controller, fetcher, metrics, requests, random }
+        Self { stage: stage.clone(), world, controller, fetcher, metrics, requests, commitment_requests, random }
     }
 
     /// Without the controller: only the runs count.

@@ -18,7 +18,7 @@ const VIEWER: &str = "cloud_resource_viewer";
 pub fn default_policies() -> Policies {
     let endpoints = [Endpoint::Info, Endpoint::Capacity, Endpoint::Usage, Endpoint::Quota, Endpoint::Change];
     let rules = endpoints.map(|endpoint| (rule(endpoint).to_owned(), default(endpoint)));
-    Policies::new("liquid", SystemTokens::Allowed, rules)
+    Policies::new(SystemTokens::Allowed, rules)
 }
 
 pub(super) fn rule(endpoint: Endpoint) -> &'static str {

@@ -228,9 +228,11 @@ impl ChangeService {
     }
 }
 
+/// Limes knows a commitment that it names here, so what keeps the syncer from ending it does not matter.
 fn is_disruption_limited(object: &CommittedResource) -> bool {
     let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     conditions::find(conditions, safety::DISRUPTION_LIMITED)
+        .filter(|condition| condition.reason != safety::UNKNOWN_TO_LIMES)
         .is_some_and(|condition| condition.status == conditions::Status::True.as_str())
 }
 

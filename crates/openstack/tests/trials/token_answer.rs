@@ -25,7 +25,7 @@ pub fn token(input: &[u8]) -> bool {
     assert!(names.clone().eq(caller.roles.iter().map(String::as_str)));
     let is_admin = names.clone().any(|name| name.eq_ignore_ascii_case("admin"));
     let rules = [(RULE.to_owned(), Check::Role("admin".to_owned()))];
-    let policies = Policies::new("liquid", SystemTokens::Allowed, rules);
+    let policies = Policies::new(SystemTokens::Allowed, rules);
     assert_eq!(policies.authorize(RULE, caller, &Target::default()).is_ok(), is_admin);
     true
 }

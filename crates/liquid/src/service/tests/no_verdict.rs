@@ -92,12 +92,28 @@ async fn a_commitment_that_a_failed_change_holds_is_not_changed_and_others_are()
 async fn a_commitment_at_the_disruption_limit_is_not_changed() {
     let setting = setting();
     setting.store_commitment(&stored());
-    let condition = json!([{ "type": "DisruptionLimited", "status": "True", "reason": "HostMissing", "message": "",
+    limit_disruption(&setting, "HostMissing");
+    nothing_is_decided(&setting, "too many slots of its zone are being moved").await;
+}
+
+fn limit_disruption(setting: &Setting, reason: &str) {
+    let condition = json!([{ "type": "DisruptionLimited", "status": "True", "reason": reason, "message": "",
                              "lastTransitionTime": "2026-03-01T12:00:00Z" }]);
     let patch = json!({ "status": { "conditions": condition } });
     setting.server.edit_status::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
     setting.world.deliver().unwrap();
-    nothing_is_decided(&setting, "too many slots of its zone are being moved").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commitment_that_limes_names_is_changed_although_its_list_lacks_it() {
+    let setting = setting();
+    setting.store_commitment(&stored());
+    limit_disruption(&setting, "UnknownToLimes");
+    let grown = json!([{ "uuid": UUID, "oldStatus": "confirmed", "newStatus": "confirmed", "amount": 2 }]);
+    let asked = setting.begin(&body((1, 1), &grown));
+    let change = setting.created(1).await;
+    setting.show(&change, ChangePhase::Accepted);
+    asked.await.unwrap().is(200, "{}");
 }
 
 #[tokio::test(start_paused = true)]
