@@ -3,9 +3,11 @@
 use berth_crds::{Reservation, ReservationType, Time, labels, testing};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
+use serde_json::json;
 
 use crate::support::objects::{host, non_rejectable};
 use crate::support::seen::Seen;
+use crate::support::vm_table::{self, VmFile};
 use crate::support::waiting::so;
 use crate::support::world::World;
 
@@ -36,6 +38,15 @@ fn names(seen: &Seen) -> Vec<String> {
         .collect()
 }
 
+async fn until_reason(world: &World, name: &str, reason: &str) {
+    let has_reason = |seen: &Seen| {
+        let status = seen.reservations.iter().find(|one| one.name_any() == name).and_then(|one| one.status.clone());
+        let ready = status.and_then(|status| status.conditions.first().cloned());
+        so(ready.as_ref().is_some_and(|ready| ready.reason == reason), || format!("{ready:?}"))
+    };
+    world.until(&format!("{name} has the reason {reason}"), has_reason).await;
+}
+
 #[tokio::test]
 async fn capacity_is_kept_for_a_vm_on_its_way_on_all_its_candidates_until_it_has_landed() {
     let world = World::with_hosts(&[host("node1", 1), host("node2", 2)]).await;
@@ -44,15 +55,8 @@ async fn capacity_is_kept_for_a_vm_on_its_way_on_all_its_candidates_until_it_has
     let failover = world.create(&failover).await;
     world.create(&in_flight("flight-1", "vm-1", "node1")).await;
     world.create(&in_flight("flight-2", "vm-1", "node2")).await;
-    let reported = |name: &'static str| {
-        world.until("the condition says that no host lists the VM", move |seen| {
-            let status = seen.reservations.iter().find(|one| one.name_any() == name).and_then(|one| one.status.clone());
-            let ready = status.and_then(|status| status.conditions.first().cloned());
-            so(ready.as_ref().is_some_and(|ready| ready.reason == "InstanceNotFound"), || format!("{ready:?}"))
-        })
-    };
-    reported("flight-1").await;
-    reported("flight-2").await;
+    until_reason(&world, "flight-1", "InstanceNotFound").await;
+    until_reason(&world, "flight-2", "InstanceNotFound").await;
     world.create(&non_rejectable("flown-1", 1)).await;
     world.reported("flown-1", "Reserving", "insufficient capacity: 0/1").await;
 
@@ -78,5 +82,23 @@ async fn capacity_for_a_vm_that_never_comes_is_given_back_at_its_end() {
     world.accepted("flown-2").await;
     assert!(Timestamp::now() >= Timestamp::from_second(ends.as_second()).unwrap(), "not a second earlier");
     world.until_metric("berth_in_flight_deleted_total", &["end_time"], 1).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_resize_on_the_same_host_ends_when_the_table_has_the_new_size() {
+    let table = VmFile::create();
+    table.run(&vm_table::server("vm-3", "p", "small", "2026-02-01T08:00:00Z"));
+    let mut world = World::without_operator().await;
+    world.create(&host("node1", 4)).await;
+    world.report_vm("node1", "vm-3", 240).await;
+    world.use_keys(&json!({ "vmSourceSqlite": table.path() }));
+    world.start().await;
+    let mut resize = in_flight("flight-4", "vm-3", "node1");
+    resize.spec.in_flight_reservation.get_or_insert_default().intent = "resize".to_owned();
+    world.create(&resize).await;
+    until_reason(&world, "flight-4", "VMSizeMismatch").await;
+    table.run(&format!("UPDATE openstack_servers_v4 SET flavor_name = '{}'", testing::FLAVOR));
+    world.until("it is deleted", |seen| so(names(seen).is_empty(), || format!("{:?}", names(seen)))).await;
     world.end().await;
 }

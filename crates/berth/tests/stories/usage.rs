@@ -2,36 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
+use berth_crds::testing;
 use serde_json::{Value, json};
 
 use crate::support::http;
 use crate::support::objects::{GROUP, SLOT_GIB, ZONE, host, non_rejectable};
 use crate::support::seen::{Seen, amount};
+use crate::support::vm_table::{self, VmFile};
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
 const UUID: &str = "used-by-vms-1";
-const TABLES: &str = "\
-    CREATE TABLE openstack_servers_v4 (id TEXT PRIMARY KEY, name TEXT, status TEXT, tenant_id TEXT, created TEXT, \
-      os_ext_az_availability_zone TEXT, os_ext_srv_attr_host TEXT, flavor_name TEXT, os_type TEXT); \
-    CREATE TABLE openstack_flavors_v2 (id TEXT PRIMARY KEY, name TEXT, vcpus INTEGER, ram INTEGER, disk INTEGER, \
-      extra_specs TEXT);";
-
-/// A file with so many servers of the project, the first of which is the oldest.
-fn servers(table: &Connection, project: &str, count: u64) {
-    table.execute_batch(TABLES).unwrap();
-    let flavor = berth_crds::testing::FLAVOR;
-    let memory = i64::try_from(SLOT_GIB * 1024).unwrap();
-    table.execute("INSERT INTO openstack_flavors_v2 VALUES ('1', ?1, 30, ?2, 64, '')", (flavor, memory)).unwrap();
-    for number in 1..=count {
-        let created = format!("2026-02-0{number}T08:00:00Z");
-        let row = (format!("vm-{number}"), project, created, ZONE, flavor);
-        let insert = "INSERT INTO openstack_servers_v4 VALUES (?1, ?1, 'ACTIVE', ?2, ?3, ?4, 'node1', ?5, NULL)";
-        table.execute(insert, row).unwrap();
-    }
-}
-
 fn shows(seen: &Seen, vms: &[&str]) -> Result<(), String> {
     let status = seen.commitment(UUID).and_then(|commitment| commitment.status.clone()).unwrap_or_default();
     let used = (status.used_declared_gib, amount(&status.used_resources, "memory"));
@@ -59,12 +40,13 @@ async fn reported(world: &World, project: &str) -> Result<BTreeMap<String, Value
 
 #[tokio::test]
 async fn limes_reads_the_usage_that_the_commitments_show() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("vms.db");
-    let table = Connection::open(&file).unwrap();
+    let table = VmFile::create();
     let commitment = non_rejectable(UUID, 2);
     let project = commitment.spec.project_id.clone();
-    servers(&table, &project, 3);
+    for (number, vm) in ["vm-1", "vm-2", "vm-3"].iter().enumerate() {
+        let created = format!("2026-02-0{}T08:00:00Z", number + 1);
+        table.run(&vm_table::server(vm, &project, testing::FLAVOR, &created));
+    }
     let mut world = World::without_operator().await;
     world.create(&host("node1", 8)).await;
     for vm in ["vm-1", "vm-2", "vm-3"] {
@@ -72,7 +54,7 @@ async fn limes_reads_the_usage_that_the_commitments_show() {
     }
     let ram = json!({ "ramUnitGiB": SLOT_GIB, "handlesCommitments": true, "hasCapacity": true });
     let offers = json!({ "flavorGroupResourceConfig": { GROUP: { "ram": ram } } });
-    world.use_keys(&json!({ "committedResourceAPI": offers, "vmSourceSqlite": file }));
+    world.use_keys(&json!({ "committedResourceAPI": offers, "vmSourceSqlite": table.path() }));
     world.start().await;
     world.create(&commitment).await;
     world.until("two VMs use the commitment", |seen| shows(seen, &["vm-1", "vm-2"])).await;
@@ -87,7 +69,7 @@ async fn limes_reads_the_usage_that_the_commitments_show() {
     };
     expect(&world, &[("vm-1", json!(UUID)), ("vm-2", json!(UUID)), ("vm-3", Value::Null)]).await;
 
-    table.execute_batch("DELETE FROM openstack_servers_v4 WHERE id = 'vm-1'").unwrap();
+    table.run("DELETE FROM openstack_servers_v4 WHERE id = 'vm-1'");
     world.report_without_vm("node1", "vm-1", SLOT_GIB).await;
     world.until("the next VM follows", |seen| shows(seen, &["vm-2", "vm-3"])).await;
     expect(&world, &[("vm-2", json!(UUID)), ("vm-3", json!(UUID))]).await;

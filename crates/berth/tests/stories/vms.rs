@@ -5,21 +5,12 @@ use berth_postgres::Postgres;
 use serde_json::json;
 
 use crate::support::objects::host;
+use crate::support::vm_table::{self, TABLES};
 use crate::support::world::World;
 
-const TABLES: &str = "\
-    CREATE TABLE openstack_servers_v4 (id text PRIMARY KEY, name text, status text, tenant_id text, created text, \
-      os_ext_az_availability_zone text, os_ext_srv_attr_host text, flavor_name text, os_type text); \
-    CREATE TABLE openstack_flavors_v2 (id text PRIMARY KEY, name text, vcpus bigint, ram bigint, disk bigint, \
-      extra_specs text); \
-    INSERT INTO openstack_flavors_v2 VALUES ('1', 'small', 15, 245760, 0, ''), ('2', 'large', 30, 491520, 0, '');";
-
+/// A server of the project `p`.
 fn server(id: &str, flavor: &str) -> String {
-    format!(
-        "INSERT INTO openstack_servers_v4 VALUES ('{id}', '{id}', 'ACTIVE', 'p', '2026-02-01T08:00:00Z', '{}', 'node1', \
-         '{flavor}', NULL);",
-        testing::ZONE
-    )
+    vm_table::server(id, "p", flavor, "2026-02-01T08:00:00Z")
 }
 
 /// The Secret `vms` with the access to a database of the cluster, which the operator may not read yet.
@@ -47,7 +38,7 @@ async fn grant_secret(world: &World) {
 async fn the_database_of_a_datasource_is_read_as_soon_as_it_can_be() {
     let postgres = berth_postgres::shared().await.unwrap();
     postgres.create("story_vms").await.unwrap();
-    let rows = format!("{TABLES} {} {}", server("vm-1", "large"), server("vm-2", "small"));
+    let rows = format!("{TABLES} {} {}", server("vm-1", testing::FLAVOR), server("vm-2", "small"));
     postgres.ask("story_vms", &rows).await.unwrap();
     let mut world = World::without_operator().await;
     for kind in ["role", "rolebinding"] {

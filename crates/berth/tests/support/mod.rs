@@ -26,6 +26,7 @@ pub mod scheduler_stub;
 pub mod seen;
 pub mod two_clusters;
 pub mod unreadable;
+pub mod vm_table;
 pub mod waiting;
 pub mod world;
 pub mod wrong_clock;
