@@ -104,6 +104,7 @@ pub(super) async fn read_clusters(
 fn settings(configuration: &Configuration) -> MemorySettings {
     let mut settings = memory_settings(configuration);
     settings.scheduler.answers.shuffle_first = 0;
+    settings.vms.report_failure("this command does not read the database of VMs");
     settings
 }
 

@@ -469,7 +469,7 @@ async fn the_members_of_the_json_form() {
       "acceptedAt": null,
       "assignedVms": 0,
       "usage": {
-        "unknown": "the usage stays as it is, because the VMs are not known: vm source not configured",
+        "unknown": "the usage stays as it is, because the VMs are not known: failed to list VMs from source: this command does not read the database of VMs",
         "vms": [],
         "withoutCommitment": []
       },

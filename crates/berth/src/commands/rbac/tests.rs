@@ -224,8 +224,8 @@ fn what_is_not_enabled_asks_for_less() {
     let without_objects = count(|keys| keys.scheduler.pipelines = Pipelines::BuiltIn);
     let nothing = count(|keys| keys.enabled_controllers.clear());
     assert!(all > without_commitments && all > without_nova && all > without_objects);
-    // Six kinds are followed, there is the lease, and the API server is asked about callers.
-    assert_eq!(nothing, 6 * Verb::FOLLOW.len() + 3 + 2);
+    // Eight kinds are followed, there is the lease, and the API server is asked about callers.
+    assert_eq!(nothing, 8 * Verb::FOLLOW.len() + 3 + 2);
 }
 
 #[test]

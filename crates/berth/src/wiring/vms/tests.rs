@@ -57,10 +57,10 @@ async fn the_datasource_is_absent_unknown_or_present() {
     let stores = Stores::default();
     let reader = reader(&stores);
     assert_eq!((reader.name(), reader.find()), ("nova-servers", FoundDatasource::Absent), "no cluster serves the kind");
-    failing(&stores.datasources, &home(), Some("cut"));
-    assert!(matches!(reader.find(), FoundDatasource::Unknown(why) if why.contains("cut")));
     sync(&stores, &home());
     assert_eq!(reader.find(), FoundDatasource::Absent);
+    failing(&stores.datasources, &home(), Some("cut"));
+    assert!(matches!(reader.find(), FoundDatasource::Unknown(why) if why.contains("cut")));
     applied(&stores.datasources, &home(), datasource("nova-servers", 1));
     let FoundDatasource::Present(state) = reader.find() else { panic!("it is there") };
     assert_eq!(state.secret.to_string(), "cortex-system/cortex-nova-postgres");

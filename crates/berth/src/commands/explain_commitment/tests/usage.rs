@@ -59,7 +59,7 @@ async fn without_the_table_the_vms_of_the_object_are_listed_and_the_heading_says
     let status = json!({ "status": { "assignedInstances": ["vm-1"] } });
     scene.home.edit_status::<CommittedResource>(&names::commitment(UUID), &status).unwrap();
     let screen = screen(&scene).await;
-    let heading = "\nVMs that use it, as the object says (the usage stays as it is, because the VMs are not known: vm source not \
-                   configured)\n  VM    FLAVOR  SIZE\n  vm-1  -       unknown, unknown cores\n";
+    let heading = "\nVMs that use it, as the object says (the usage stays as it is, because the VMs are not known: failed to list \
+                   VMs from source: this command does not read the database of VMs)\n  VM    FLAVOR  SIZE\n  vm-1  -       unknown, unknown cores\n";
     assert!(screen.contains(heading), "{screen}");
 }
