@@ -25,8 +25,8 @@ use crate::error::Error;
 use crate::table::{Goal, Row};
 use crate::times::Times;
 
-const SMALL: usize = 1_000;
-const LARGE: usize = 10_000;
+const SMALL: u32 = 1_000;
+const LARGE: u32 = 10_000;
 const PER_HOST: usize = 50;
 const PER_COMMITMENT: usize = 20;
 const PROJECT: &str = "bench";
@@ -37,8 +37,8 @@ const GROWTH: f64 = 1.2;
 const HOUR: Duration = Duration::from_secs(3600);
 
 pub fn measure() -> Result<Row, Error> {
-    let (small, large) = (Scene::new(SMALL)?.measure()?, Scene::new(LARGE)?.measure()?);
-    let per_vm = |found: &Found, vms: usize| found.report.median().as_secs_f64() * 1e6 / vms as f64;
+    let (small, large) = (Scene::new(SMALL as usize)?.measure()?, Scene::new(LARGE as usize)?.measure()?);
+    let per_vm = |found: &Found, vms: u32| found.report.median().as_secs_f64() * 1e6 / f64::from(vms);
     let ratio = large.report.median().as_secs_f64() / large.json.median().as_secs_f64();
     let growth = per_vm(&large, LARGE) / per_vm(&small, SMALL);
     let milliseconds = large.report.median().as_secs_f64() * 1e3;
@@ -84,7 +84,7 @@ impl Scene {
             commitments: filled(COMMITMENT_INDEXES, &home, (0..vms / PER_COMMITMENT).map(commitment)),
             hypervisors: hosts(vms),
             quotas: filled(QUOTA_INDEXES, &home, []),
-            vms: source(vms, flavor),
+            vms: source(vms, &flavor),
         };
         let asked = UsageRequest { zones: [cloud::zone(0).into()].into() };
         Ok(Self { reports, info: ServiceInfo::new(1, resources), asked })
@@ -119,7 +119,7 @@ fn vm(number: usize) -> String {
 
 fn commitment(number: usize) -> CommittedResource {
     let mut object = testing::commitment(&format!("bench-usage-{number}"), "480Gi");
-    object.spec.project_id = PROJECT.to_owned();
+    PROJECT.clone_into(&mut object.spec.project_id);
     let vms = (number * PER_COMMITMENT..(number + 1) * PER_COMMITMENT).map(vm);
     object.status.get_or_insert_default().assigned_instances = vms.collect();
     object
@@ -139,7 +139,7 @@ fn hosts(vms: usize) -> Store<Hypervisor> {
     filled(HYPERVISOR_INDEXES, &ClusterName::home(), (0..vms / PER_HOST).map(host))
 }
 
-fn source(vms: usize, flavor: Flavor) -> VmSource {
+fn source(vms: usize, flavor: &Flavor) -> VmSource {
     let source = VmSource::new(Arc::new(SystemClock), HOUR);
     let row = |number: usize| VmRow {
         id: vm(number).into(),
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn every_vm_is_in_the_report_and_in_a_commitment() {
-        let report = Scene::new(SMALL).unwrap().report().unwrap();
-        assert_eq!(report.matches("\"id\":").count(), SMALL);
-        assert_eq!(report.matches("\"commitment_id\":\"bench-usage-").count(), SMALL);
+        let report = Scene::new(SMALL as usize).unwrap().report().unwrap();
+        assert_eq!(report.matches("\"id\":").count(), SMALL as usize);
+        assert_eq!(report.matches("\"commitment_id\":\"bench-usage-").count(), SMALL as usize);
         assert!(!report.contains("unknown\":{"), "all are in the zone");
     }
 }

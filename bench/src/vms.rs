@@ -115,8 +115,9 @@ fn table(postgres: &Postgres) -> Result<PostgresTable, Error> {
     Ok(PostgresTable::new(Arc::new(Fixed(values.into())), "berth-bench".to_owned(), metrics))
 }
 
-fn failed(error: impl ToString) -> Error {
-    Error::Scene(error.to_string())
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Scene(format!("{error}"))
 }
 
 /// A Datasource whose Secret has these values.

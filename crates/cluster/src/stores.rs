@@ -156,7 +156,7 @@ stores! {
         }
         quotas: ProjectQuota {
             indexes: indexes::QUOTA_INDEXES, watch: "the watch of quotas", presence: Presence::Routed,
-            read_by: ReadBy::Controllers, delays_take_over: false, has_unique_names: true, checkable: Checkable::Synced,
+            read_by: ReadBy::Followers, delays_take_over: false, has_unique_names: true, checkable: Checkable::Synced,
             why: "Quotas of projects are reported.",
         }
         pipelines: Pipeline {

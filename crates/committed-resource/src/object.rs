@@ -43,7 +43,6 @@ pub fn created(
                 creator: Some(origin.creator.to_owned()),
                 parent_generation: Some(target.generation),
                 allocations: new.vms().into_iter().map(|(vm, size)| (vm.to_string(), allocation(size))).collect(),
-                ..CommittedResourceReservationSpec::default()
             }),
             ..ReservationSpec::default()
         },

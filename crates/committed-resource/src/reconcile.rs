@@ -157,7 +157,9 @@ impl<S: Scheduler> CommittedResourceController<S> {
         }
         let Some(seen) = self.context.commitments.store().get(&key) else {
             let requesters = [Requester::of::<CommittedResource>(&key), syncer(&key)];
-            requesters.iter().for_each(|requester| self.context.disruption_limit.release(requester));
+            for requester in &requesters {
+                self.context.disruption_limit.release(requester);
+            }
             self.pace.forget(&key);
             return Ok(Action::AwaitChange);
         };

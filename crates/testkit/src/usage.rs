@@ -34,8 +34,8 @@ pub fn assign_plainly(commitments: &[PlainCommitment], vms: &[PlainVm]) -> BTree
     for is_of_cores in [false, true] {
         let mut open: Vec<&PlainCommitment> = commitments.iter().filter(|one| one.is_of_cores == is_of_cores).collect();
         open.sort_by(|a, b| a.uuid.cmp(&b.uuid));
-        open.sort_by(|a, b| b.amount.cmp(&a.amount));
-        open.sort_by(|a, b| a.start.cmp(&b.start));
+        open.sort_by_key(|one| std::cmp::Reverse(one.amount));
+        open.sort_by_key(|one| one.start);
         for one in &open {
             usages.insert(one.uuid.clone(), ExpectedUsage::default());
         }
@@ -61,7 +61,7 @@ pub fn assign_plainly(commitments: &[PlainCommitment], vms: &[PlainVm]) -> BTree
 fn in_order(vms: &[PlainVm]) -> Vec<&PlainVm> {
     let mut all: Vec<&PlainVm> = vms.iter().collect();
     all.sort_by(|a, b| a.id.cmp(&b.id));
-    all.sort_by(|a, b| b.memory_mib.cmp(&a.memory_mib));
-    all.sort_by(|a, b| a.created.cmp(&b.created));
+    all.sort_by_key(|one| std::cmp::Reverse(one.memory_mib));
+    all.sort_by_key(|one| one.created);
     all
 }

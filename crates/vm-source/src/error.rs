@@ -213,10 +213,9 @@ fn sqlite_problem(error: &rusqlite::Error) -> Problem {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, OperationInterrupted, PermissionDenied, Unknown};
     match error.sqlite_error_code() {
         Some(DatabaseBusy | DatabaseLocked | OperationInterrupted) => Problem::TooSlow,
-        // SQLite has one code for all faults of a statement.
-        Some(Unknown) => Problem::Schema,
         Some(PermissionDenied) => Problem::Refused,
+        // SQLite has one code for all faults of a statement.
+        Some(Unknown) | None => Problem::Schema,
         Some(_) => Problem::Unreachable,
-        None => Problem::Schema,
     }
 }

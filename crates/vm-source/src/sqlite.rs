@@ -66,15 +66,13 @@ impl SqliteTable {
             let _ = send.send(connection.get_interrupt_handle());
             reader.contents(&connection, ids.as_deref())
         });
-        match timeout(statement, reading).await {
-            Ok(contents) => contents.unwrap_or(Err(VmSourceError::Stopped { step })),
-            Err(_) => {
-                if let Some(Ok(handle)) = interrupt.now_or_never() {
-                    handle.interrupt();
-                }
-                Err(VmSourceError::Deadline { step, seconds: statement.as_secs() })
-            }
+        if let Ok(contents) = timeout(statement, reading).await {
+            return contents.unwrap_or(Err(VmSourceError::Stopped { step }));
         }
+        if let Some(Ok(handle)) = interrupt.now_or_never() {
+            handle.interrupt();
+        }
+        Err(VmSourceError::Deadline { step, seconds: statement.as_secs() })
     }
 }
 

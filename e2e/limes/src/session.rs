@@ -10,10 +10,9 @@ use uuid::Uuid;
 use crate::answers::{ChangeAnswer, ServiceInfo};
 use crate::client::{Answer, LiquidClient};
 use crate::error::Error;
-use crate::info;
 use crate::plan::{self, Expected, Projects, Step};
 use crate::requests::{Item, Ledger, Status, Terms};
-use crate::usage;
+use crate::{info, usage};
 
 /// A service answers 503 until it has published its info for the first time.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(30);

@@ -119,7 +119,7 @@ impl DatasourceReader for HomeDatasource {
             (None, None) if !is_watched => FoundDatasource::Absent,
             (None, None) => match self.store.completeness(&self.key.cluster) {
                 Completeness::Complete => FoundDatasource::Absent,
-                Completeness::Partial { why } => FoundDatasource::Unknown(why.to_string()),
+                Completeness::Partial { why } => FoundDatasource::Unknown(why.clone()),
             },
         }
     }
@@ -211,7 +211,7 @@ pub(crate) fn publish_failures(
                 events.publish_about(&store, &key, event(failure));
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

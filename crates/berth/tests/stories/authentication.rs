@@ -5,7 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 
 use berth_testkit::keystone::{Keystone, KeystoneFault, USER};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::placement::Placement;
 use crate::support::command::berth;
@@ -13,6 +13,7 @@ use crate::support::http::{self, Posted, send};
 use crate::support::keystone::{create_secret, grant_secret, secret_ref};
 use crate::support::objects::{GROUP, SLOT_GIB, ZONE, host};
 use crate::support::replicas::{Replicas, TWO};
+use crate::support::vm_table::VmFile;
 use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
@@ -65,7 +66,12 @@ async fn prepare(keystone: &Keystone) -> World {
 }
 
 async fn begin(keystone: &Keystone) -> World {
+    begin_with(keystone, &json!({})).await
+}
+
+async fn begin_with(keystone: &Keystone, keys: &Value) -> World {
     let mut world = prepare(keystone).await;
+    world.use_keys(keys);
     world.start().await;
     let api = world.operator().api();
     let published = until(async || {
@@ -79,7 +85,8 @@ async fn begin(keystone: &Keystone) -> World {
 #[tokio::test]
 async fn limes_is_let_in_with_its_token_and_others_are_refused_before_their_body_is_read() {
     let keystone = keystone().await;
-    let world = begin(&keystone).await;
+    let table = VmFile::create();
+    let world = begin_with(&keystone, &json!({ "vmSourceSqlite": table.path() })).await;
     let api = world.operator().api();
     for (token, expected) in
         [(None, [401; 2]), (Some("made-up"), [401; 2]), (Some(CUSTOMER), [403; 2]), (Some(VIEWER), [200, 403])]

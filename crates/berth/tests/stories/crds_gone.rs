@@ -138,8 +138,8 @@ async fn everything_goes_and_comes_back() {
         so(!all.iter().any(|crd| left.contains(crd)), || left)
     });
     gone.await.unwrap();
-    // The store of pipelines, which is not needed, is still there.
-    world.until_metric("berth_store_complete", &[], 1).await;
+    // The stores of pipelines, quotas and datasources, which are not needed, are still there.
+    world.until_metric("berth_store_complete", &[], 3).await;
     little_happens(&world).await;
     world.install_all().await;
     world.until_metric("berth_store_complete", &[], 7).await;

@@ -75,7 +75,7 @@ async fn an_expired_token_is_reported_and_a_new_one_in_its_file_is_enough() {
     let reported =
         warnings.iter().filter(|line| line.contains("(401): renew the token or the client certificate; until then"));
     assert_eq!(reported.count(), 1, "{log}");
-    assert!(warnings.len() <= 11, "{log}");
+    assert!(warnings.len() <= 13, "{log}");
 
     issue(&world, &token).await;
     let deadline = Instant::now() + REREAD;

@@ -16,7 +16,7 @@ const UUID: &str = "used-by-vms-1";
 fn shows(seen: &Seen, vms: &[&str]) -> Result<(), String> {
     let status = seen.commitment(UUID).and_then(|commitment| commitment.status.clone()).unwrap_or_default();
     let used = (status.used_declared_gib, amount(&status.used_resources, "memory"));
-    let gib = (SLOT_GIB as usize * vms.len()) as i64;
+    let gib = i64::try_from(SLOT_GIB).unwrap() * i64::try_from(vms.len()).unwrap();
     let is_right = status.assigned_instances == vms && used == (Some(gib), gib << 30);
     so(is_right, || format!("{:?}, {used:?}", status.assigned_instances))
 }

@@ -44,7 +44,9 @@ impl Scenario {
             server.create(&seeds::flavor_groups_with_half(clock.now())).unwrap();
             self.hosts.iter().for_each(|(name, free)| drop(server.create(&seeds::host(name, *free)).unwrap()));
             (self.before)(&server);
-            (self.commitments)().iter().for_each(|commitment| drop(server.create(commitment).unwrap()));
+            for commitment in (self.commitments)() {
+                server.create(&commitment).unwrap();
+            }
         });
         let (vms, process) = start(&server, &clock, &checker);
         let stage = Stage { server, clock, checker, vms, process };
@@ -64,7 +66,9 @@ impl Scenario {
             stage.process.set_order(seed);
             if seed % 2 == 1 {
                 stage.server.seed(seed);
-                Rule::faults_of_writes(PER_MILLE).into_iter().for_each(|rule| stage.server.rule(rule));
+                for rule in Rule::faults_of_writes(PER_MILLE) {
+                    stage.server.rule(rule);
+                }
             }
             stage.drive(self).await;
             stage.finish(self).await;
@@ -80,9 +84,9 @@ impl Scenario {
             for is_before in [true, false] {
                 let mut stage = self.begin().await;
                 if is_before {
-                    stage.server.stop_before(write)
+                    stage.server.stop_before(write);
                 } else {
-                    stage.server.stop_after(write)
+                    stage.server.stop_after(write);
                 }
                 tokio::select! {
                     () = stage.server.stopped() => {}

@@ -144,7 +144,9 @@ fn vms_by_group<'a>(facts: &UsageFacts<'a>) -> BTreeMap<GroupName, VmsByZone<'a>
         }
         let zones = by_group.get_mut(*group);
         let zone = facts.zones.get(&vm.zone).map_or(UNKNOWN, Zone::as_str);
-        zones.into_iter().for_each(|zones| zones.entry(zone).or_default().push(vm));
+        if let Some(zones) = zones {
+            zones.entry(zone).or_default().push(vm);
+        }
     }
     by_group
 }

@@ -131,10 +131,10 @@ struct PlacedVm<'a> {
 }
 
 /// The oldest first, then the largest, then by UUID.
-fn in_order<'a>(vms: &'a [ProjectVm], places: &BTreeMap<Place<'_>, usize>) -> Vec<PlacedVm<'a>> {
+fn in_order<'a>(vms: &'a [ProjectVm], bucket_of: &BTreeMap<Place<'_>, usize>) -> Vec<PlacedVm<'a>> {
     let placed = |vm: &'a ProjectVm| {
         let group = vm.group.as_ref().filter(|_| vm.memory_mib > 0);
-        let place = group.and_then(|group| places.get(&(&vm.zone, group))).copied();
+        let place = group.and_then(|group| bucket_of.get(&(&vm.zone, group))).copied();
         PlacedVm { created: vm.created, memory: Reverse(vm.memory_mib), place, vm }
     };
     let mut all: Vec<PlacedVm<'_>> = vms.iter().map(placed).collect();

@@ -75,7 +75,9 @@ impl Promises {
                     if !vms.is_empty() {
                         edit(&mut future, key, |slot| {
                             slot.spec.committed_resource_reservation.get_or_insert_default();
-                            vms.iter().for_each(|(id, size)| expect(slot, id, host, size));
+                            for (id, size) in vms {
+                                expect(slot, id, host, size);
+                            }
                         });
                     }
                 }

@@ -17,7 +17,9 @@ async fn certify(postgres: &mut Postgres, certificates: &Certificates, name: &st
 /// Reads with these values of the Secret; whether the connection is encrypted.
 async fn read(postgres: &Postgres, values: &[(&str, &str)]) -> Result<bool, VmSourceError> {
     let named = Named::of(postgres, "nova");
-    values.iter().for_each(|(key, value)| named.set(key, value));
+    for (key, value) in values {
+        named.set(key, value);
+    }
     let mut table = postgres_table(&named);
     table.read_all(&state()).await?;
     Ok(postgres.ask("postgres", IS_ENCRYPTED).await.unwrap() == "t")

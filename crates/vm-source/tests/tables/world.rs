@@ -39,7 +39,9 @@ pub struct Named {
 impl Named {
     pub fn new(values: &[(&str, &str)]) -> Arc<Self> {
         let named = Self { values: Mutex::default(), secret_reads: AtomicUsize::new(0) };
-        values.iter().for_each(|(key, value)| named.set(key, value));
+        for (key, value) in values {
+            named.set(key, value);
+        }
         Arc::new(named)
     }
 

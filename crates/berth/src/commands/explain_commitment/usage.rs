@@ -74,11 +74,13 @@ impl ExplainedUsage {
             let vms = self.vms.iter().map(|one| {
                 vec![one.vm.clone(), one.flavor.clone().unwrap_or_else(|| "-".to_owned()), one.size.format()]
             });
-            text += &format!("\nVMs that use it{source}\n{}", shown(row(["VM", "FLAVOR", "SIZE"]), vms.collect()));
+            text +=
+                &["\nVMs that use it", &source, "\n", &shown(row(["VM", "FLAVOR", "SIZE"]), vms.collect())].concat();
         }
         if !self.without_commitment.is_empty() {
             let vms = self.without_commitment.iter().map(|one| vec![one.vm.clone(), one.why.clone()]);
-            text += &format!("\nVMs of its project without a commitment\n{}", shown(row(["VM", "WHY"]), vms.collect()));
+            text +=
+                &["\nVMs of its project without a commitment\n", &shown(row(["VM", "WHY"]), vms.collect())].concat();
         }
         text
     }

@@ -132,7 +132,7 @@ async fn each_snapshot_requests_the_in_flight_reservations_and_no_others() {
     sync(&memory.stores, &home());
     let mut flight = berth_crds::testing::slot("flight", 0);
     flight.spec.committed_resource_reservation = None;
-    flight.spec.in_flight_reservation = Some(Default::default());
+    flight.spec.in_flight_reservation.get_or_insert_default();
     let flown = ObjectKey::new(home(), flight.metadata.name.clone().unwrap().as_str());
     applied(&memory.stores.reservations, &home(), flight);
     applied(&memory.stores.reservations, &home(), berth_crds::testing::slot("slot", 0));

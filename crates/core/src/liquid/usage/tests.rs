@@ -35,23 +35,8 @@ fn report(zones: &BTreeSet<Zone>, vms: &[ReportedVm<'_>], quota: &QuotaByZone) -
     serde_json::to_value(build_report(&facts)).unwrap()
 }
 
-#[test]
-fn the_report_of_a_project_with_three_vms_and_one_commitment() {
-    let (large, medium) = (flavor("hana_v3_c60_m960", 60, 983_024, 100), flavor("hana_v3_c30_m480", 30, 491_504, 100));
-    let small = flavor("gp_v1_c4_m32", 4, 32_752, 64);
-    let vms = [
-        ReportedVm {
-            commitment: Some(UUID.into()),
-            os_type: "sles15_64Guest",
-            ..vm("0d6a3f5e-1111-4a7b-8c9d-000000000001", "hdb-01", &large, "eu-x-1a")
-        },
-        vm("0d6a3f5e-1111-4a7b-8c9d-000000000002", "hdb-02", &medium, "eu-x-1a"),
-        ReportedVm {
-            os_type: "ubuntu64Guest",
-            ..vm("0d6a3f5e-1111-4a7b-8c9d-000000000003", "app-01", &small, "eu-x-1a")
-        },
-    ];
-    let quota = [
+fn quota_of_the_project() -> QuotaByZone {
+    let all = [
         quota(
             "eu-x-1a",
             &[
@@ -75,6 +60,26 @@ fn the_report_of_a_project_with_three_vms_and_one_commitment() {
             ],
         ),
     ];
+    all.into()
+}
+
+#[test]
+fn the_report_of_a_project_with_three_vms_and_one_commitment() {
+    let (large, medium) = (flavor("hana_v3_c60_m960", 60, 983_024, 100), flavor("hana_v3_c30_m480", 30, 491_504, 100));
+    let small = flavor("gp_v1_c4_m32", 4, 32_752, 64);
+    let vms = [
+        ReportedVm {
+            commitment: Some(UUID.into()),
+            os_type: "sles15_64Guest",
+            ..vm("0d6a3f5e-1111-4a7b-8c9d-000000000001", "hdb-01", &large, "eu-x-1a")
+        },
+        vm("0d6a3f5e-1111-4a7b-8c9d-000000000002", "hdb-02", &medium, "eu-x-1a"),
+        ReportedVm {
+            os_type: "ubuntu64Guest",
+            ..vm("0d6a3f5e-1111-4a7b-8c9d-000000000003", "app-01", &small, "eu-x-1a")
+        },
+    ];
+    let quota = quota_of_the_project();
     let subresource = |vm: &ReportedVm<'_>| {
         let flavor = vm.flavor;
         json!({"id": vm.id, "name": vm.name, "attributes": {
@@ -99,7 +104,7 @@ fn the_report_of_a_project_with_three_vms_and_one_commitment() {
         "hw_version_hana_v3_instances": hana,
         "hw_version_hana_v3_ram": plain([3, 6], [0, 0]),
     }});
-    assert_eq!(report(&zones(&["eu-x-1a", "eu-x-1b"]), &vms, &quota.into()), expected);
+    assert_eq!(report(&zones(&["eu-x-1a", "eu-x-1b"]), &vms, &quota), expected);
 }
 
 #[test]

@@ -4,13 +4,13 @@ use super::*;
 
 const NO_IDS: [&str; 0] = [];
 
-fn time(text: &str) -> Option<Timestamp> {
-    Some(format!("{text}Z").parse().unwrap())
+fn time(text: &str) -> Timestamp {
+    format!("{text}Z").parse().unwrap()
 }
 
 /// A VM of group `2101` in `az-1`, created on a day such as `02-01` of 2026.
 fn vm(id: &str, day: &str, memory_mib: u64, vcpus: u32) -> ProjectVm {
-    let created = time(&format!("2026-{day}T08:00:00"));
+    let created = Some(time(&format!("2026-{day}T08:00:00")));
     let (zone, group) = ("az-1".into(), Some("2101".into()));
     ProjectVm { id: id.into(), created, memory_mib, vcpus, zone, group, is_held: false }
 }
@@ -22,7 +22,7 @@ fn memory(uuid: &str, start: Option<&str>, gib: i64) -> UsableCommitment {
         zone: "az-1".into(),
         group: "2101".into(),
         amount: gib << 30,
-        start: start.and_then(|day| time(&format!("{day}T00:00:00"))),
+        start: start.map(|day| time(&format!("{day}T00:00:00"))),
     }
 }
 
