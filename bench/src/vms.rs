@@ -115,7 +115,6 @@ fn table(postgres: &Postgres) -> Result<PostgresTable, Error> {
     Ok(PostgresTable::new(Arc::new(Fixed(values.into())), "berth-bench".to_owned(), metrics))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::Scene(format!("{error}"))
 }

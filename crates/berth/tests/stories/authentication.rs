@@ -65,11 +65,7 @@ async fn prepare(keystone: &Keystone) -> World {
     world
 }
 
-async fn begin(keystone: &Keystone) -> World {
-    begin_with(keystone, &json!({})).await
-}
-
-async fn begin_with(keystone: &Keystone, keys: &Value) -> World {
+async fn begin(keystone: &Keystone, keys: &Value) -> World {
     let mut world = prepare(keystone).await;
     world.use_keys(keys);
     world.start().await;
@@ -86,7 +82,7 @@ async fn begin_with(keystone: &Keystone, keys: &Value) -> World {
 async fn limes_is_let_in_with_its_token_and_others_are_refused_before_their_body_is_read() {
     let keystone = keystone().await;
     let table = VmFile::create();
-    let world = begin_with(&keystone, &json!({ "vmSourceSqlite": table.path() })).await;
+    let world = begin(&keystone, &json!({ "vmSourceSqlite": table.path() })).await;
     let api = world.operator().api();
     for (token, expected) in
         [(None, [401; 2]), (Some("made-up"), [401; 2]), (Some(CUSTOMER), [403; 2]), (Some(VIEWER), [200, 403])]
