@@ -52,22 +52,23 @@ async fn statuses(api: SocketAddr, token: Option<&str>) -> [u16; 2] {
 }
 
 /// A cloud whose operators authenticate their callers, before any of them runs.
-async fn prepare(keystone: &Keystone) -> World {
+async fn prepare(keystone: &Keystone, more: &Value) -> World {
     let mut world = World::without_operator().await;
     world.create(&host("node1", 4)).await;
     create_secret(&world, keystone, PASSWORD).await;
     grant_secret(&world).await;
     let ram = json!({ "ramUnitGiB": SLOT_GIB, "handlesCommitments": true, "hasCapacity": true });
-    world.use_keys(&json!({
+    let mut keys = json!({
         "keystoneSecretRef": secret_ref(),
         "committedResourceAPI": { "flavorGroupResourceConfig": { GROUP: { "ram": ram } } },
-    }));
+    });
+    keys.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    world.use_keys(&keys);
     world
 }
 
 async fn begin(keystone: &Keystone, keys: &Value) -> World {
-    let mut world = prepare(keystone).await;
-    world.use_keys(keys);
+    let mut world = prepare(keystone, keys).await;
     world.start().await;
     let api = world.operator().api();
     let published = until(async || {
@@ -123,7 +124,7 @@ async fn limes_is_let_in_with_its_token_and_others_are_refused_before_their_body
 #[tokio::test]
 async fn a_change_that_is_forwarded_to_the_leader_is_authenticated_there_too() {
     let keystone = keystone().await;
-    let replicas = Replicas::two(prepare(&keystone).await).await;
+    let replicas = Replicas::two(prepare(&keystone, &json!({})).await).await;
     let follower = replicas.get(TWO[1]).api();
     let change = async |token: &str| {
         let path = with_header(CHANGE, &format!("X-Auth-Token: {token}"));

@@ -142,7 +142,7 @@ async fn everything_goes_and_comes_back() {
     world.until_metric("berth_store_complete", &[], 3).await;
     little_happens(&world).await;
     world.install_all().await;
-    world.until_metric("berth_store_complete", &[], 7).await;
+    world.until_metric("berth_store_complete", &[], 9).await;
     assert_eq!(world.now().await.versions().len(), 0, "{}", world.report().await);
     world.publish_usual_flavor_groups().await;
     world.create(&host("node1", 4)).await;

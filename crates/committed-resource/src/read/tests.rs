@@ -56,8 +56,8 @@ fn known(commitments: &Store<CommittedResource>, hypervisors: &Store<Hypervisor>
 }
 
 /// The hosts of the zone may lack one that would have had capacity.
-#[test]
-fn a_host_that_cannot_be_read_concerns_the_zone_of_its_label_and_every_zone_without_one() {
+#[tokio::test]
+async fn a_host_that_cannot_be_read_concerns_the_zone_of_its_label_and_every_zone_without_one() {
     for (zone, concerned) in [(Some("elsewhere"), false), (Some(testing::ZONE), true), (None, true)] {
         let hypervisors = filled(HYPERVISOR_INDEXES, &ClusterName::home(), []);
         let labels = zone.map(|zone| json!({ (labels::ZONE): zone }));
@@ -69,8 +69,8 @@ fn a_host_that_cannot_be_read_concerns_the_zone_of_its_label_and_every_zone_with
     }
 }
 
-#[test]
-fn whose_the_slots_of_a_cluster_are_is_known_only_with_its_commitments() {
+#[tokio::test]
+async fn whose_the_slots_of_a_cluster_are_is_known_only_with_its_commitments() {
     let known = filled(COMMITMENT_INDEXES, &remote(), []);
     let held = held_in_remote(&known);
     assert!(held.read.is_ok() && held.slots.len() == 1);
@@ -80,8 +80,8 @@ fn whose_the_slots_of_a_cluster_are_is_known_only_with_its_commitments() {
     assert_eq!(held_in_remote(&known).read.unwrap_err().to_string(), text);
 }
 
-#[test]
-fn a_cluster_without_commitments_of_its_own_needs_none_to_be_known() {
+#[tokio::test]
+async fn a_cluster_without_commitments_of_its_own_needs_none_to_be_known() {
     let elsewhere = filled(COMMITMENT_INDEXES, &ClusterName::home(), []);
     assert!(held_in_remote(&elsewhere).read.is_ok());
 }
