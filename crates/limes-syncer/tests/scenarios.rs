@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use berth_crds::{CommitmentState, labels, testing};
 use berth_openstack::limes::ListedCommitment;
-use berth_testkit::Rule;
+use berth_testkit::scenarios::{Disturbance, ScenarioRun};
+use berth_testkit::{Server, scenarios};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -16,59 +17,24 @@ use serde_json::json;
 use support::limes::{Failure, listed};
 use support::{HOUR, Process, QUIET, Stage, time};
 
-const SEEDS: u64 = 200;
-/// Of a thousand writes, this many have each of the faults.
-const PER_MILLE: u32 = 30;
 const MINUTE: Duration = Duration::from_secs(60);
-
-type Scenario = for<'r> fn(&'r mut Run) -> BoxFuture<'r, ()>;
-
-/// How the process is disturbed.
-#[derive(Clone, Copy)]
-enum Mode {
-    Calm,
-    Seed(u64),
-    StopBefore(usize),
-    StopAfter(usize),
-}
 
 struct Run {
     stage: Stage,
     process: Process,
-    mode: Mode,
+    disturbance: Disturbance,
     has_ended: bool,
 }
 
 impl Run {
-    fn begin(mode: Mode) -> Self {
-        let stage = Stage::new(4);
-        let seed = if let Mode::Seed(seed) = mode { seed } else { 0 };
-        let process = Process::start_ordered(&stage, seed);
-        Self { stage, process, mode, has_ended: false }
-    }
-
     /// From now on the process is disturbed.
     fn disturb(&self) {
-        let server = &self.stage.server;
-        match self.mode {
-            Mode::Calm => {}
-            Mode::Seed(seed) => {
-                server.seed(seed);
-                for rule in Rule::faults_of_writes(PER_MILLE) {
-                    server.rule(rule);
-                }
-            }
-            Mode::StopBefore(write) => server.stop_before(write),
-            Mode::StopAfter(write) => server.stop_after(write),
-        }
+        self.disturbance.begin(&self.stage.server);
     }
 
     /// One run and all comparisons. Whether the process has ended meanwhile and its successor has done it.
     async fn sync(&mut self) -> bool {
-        let (server, is_stopping) = (
-            self.stage.server.clone(),
-            matches!(self.mode, Mode::StopBefore(_) | Mode::StopAfter(_)) && !self.has_ended,
-        );
+        let (server, is_stopping) = (self.stage.server.clone(), self.disturbance.ends_process() && !self.has_ended);
         let has_ended = tokio::select! {
             biased;
             () = server.stopped(), if is_stopping => true,
@@ -100,18 +66,6 @@ impl Run {
         self.process.wait(time).await;
     }
 
-    /// One more run of an undisturbed process writes nothing.
-    async fn finish(&mut self) {
-        self.stage.server.heal();
-        self.process.retry().await;
-        self.wait(HOUR).await;
-        self.process.sync().await;
-        self.stage.take_writes();
-        self.wait(HOUR).await;
-        self.process.sync().await;
-        assert_eq!(self.stage.take_writes(), [""; 0], "nothing is left to do");
-    }
-
     fn amounts(&self, uuids: &[&str]) -> Vec<String> {
         uuids.iter().map(|uuid| self.stage.amount(uuid).unwrap_or_else(|| "none".to_owned())).collect()
     }
@@ -132,55 +86,32 @@ fn many(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("c-{number:05}")).collect()
 }
 
-async fn run(scenario: Scenario, mode: Mode) -> usize {
-    let mut run = Run::begin(mode);
-    let before = run.stage.server.effects().changed;
-    scenario(&mut run).await;
-    let writes = run.stage.server.effects().changed - before;
-    run.finish().await;
-    writes
-}
-
-async fn end_at_every_write(scenario: Scenario) {
-    let writes = run(scenario, Mode::Calm).await;
-    for write in 1..=writes {
-        run(scenario, Mode::StopBefore(write)).await;
-        run(scenario, Mode::StopAfter(write)).await;
+impl ScenarioRun for Run {
+    fn begin(disturbance: Disturbance) -> Self {
+        let stage = Stage::new(4);
+        let process = Process::start_ordered(&stage, disturbance.seed());
+        Self { stage, process, disturbance, has_ended: false }
     }
-}
 
-async fn run_seeds(scenario: Scenario) {
-    for seed in 0..SEEDS {
-        run(scenario, Mode::Seed(seed)).await;
+    fn server(&self) -> &Server {
+        &self.stage.server
     }
-}
 
-macro_rules! scenarios {
-    ($($name:ident)*) => { $(
-        mod $name {
-            use super::{Mode, Scenario};
-
-            const SCENARIO: Scenario = super::all::$name;
-
-            #[tokio::test(start_paused = true)]
-            async fn ends_as_expected_without_a_fault() {
-                super::run(SCENARIO, Mode::Calm).await;
-            }
-
-            #[tokio::test(start_paused = true)]
-            async fn a_process_that_ends_before_or_after_any_write_is_continued() {
-                super::end_at_every_write(SCENARIO).await;
-            }
-
-            #[tokio::test(start_paused = true)]
-            async fn any_order_and_any_fault_ends_as_expected() {
-                super::run_seeds(SCENARIO).await;
-            }
-        }
-    )* };
+    /// One more run of an undisturbed process writes nothing.
+    async fn finish(&mut self) {
+        self.stage.server.heal();
+        self.process.retry().await;
+        self.wait(HOUR).await;
+        self.process.sync().await;
+        self.stage.take_writes();
+        self.wait(HOUR).await;
+        self.process.sync().await;
+        assert_eq!(self.stage.take_writes(), [""; 0], "nothing is left to do");
+    }
 }
 
 scenarios! {
+    Run, all:
     first_run
     nothing_new
     missed_change

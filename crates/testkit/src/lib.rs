@@ -20,6 +20,7 @@ mod process_pause;
 mod random;
 mod refusal;
 mod request;
+pub mod scenarios;
 mod schema;
 pub mod seeds;
 mod selector;

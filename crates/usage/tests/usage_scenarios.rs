@@ -10,7 +10,8 @@ use berth_cluster::testing::failing;
 use berth_core::ClusterName;
 use berth_crds::{Time, testing};
 use berth_telemetry::clock::Clock as _;
-use berth_testkit::{Rule, seeds};
+use berth_testkit::scenarios::{Disturbance, ScenarioRun};
+use berth_testkit::{Server, scenarios, seeds};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
@@ -19,58 +20,26 @@ use tokio::time::Instant;
 
 use support::{HOUR, MINUTE, NODE1, NODE2, Process, Stage, with_zone};
 
-const SEEDS: u64 = 200;
-/// Of a thousand writes, this many have each of the faults.
-const PER_MILLE: u32 = 30;
 const SECOND: Duration = Duration::from_secs(1);
-
-type Scenario = for<'r> fn(&'r mut Run) -> BoxFuture<'r, ()>;
-
-/// How the process is disturbed.
-#[derive(Clone, Copy)]
-enum Mode {
-    Calm,
-    Seed(u64),
-    StopBefore(usize),
-    StopAfter(usize),
-}
 
 struct Run {
     stage: Stage,
     process: Process,
-    mode: Mode,
+    disturbance: Disturbance,
     has_ended: bool,
 }
 
 impl Run {
-    fn begin(mode: Mode) -> Self {
-        let stage = Stage::new();
-        let seed = if let Mode::Seed(seed) = mode { seed } else { 0 };
-        let process = Process::start(&stage, seed);
-        Self { stage, process, mode, has_ended: false }
-    }
-
     /// From now on the process is disturbed.
     fn disturb(&self) {
-        let server = &self.stage.server;
-        match self.mode {
-            Mode::Calm => {}
-            Mode::Seed(seed) => {
-                server.seed(seed);
-                for rule in Rule::faults_of_writes(PER_MILLE) {
-                    server.rule(rule);
-                }
-            }
-            Mode::StopBefore(write) => server.stop_before(write),
-            Mode::StopAfter(write) => server.stop_after(write),
-        }
+        self.disturbance.begin(&self.stage.server);
     }
 
     /// Time passes. A process that ends meanwhile has a successor, which does the rest.
     async fn wait(&mut self, time: Duration) {
         let end = Instant::now() + time;
         let server = self.stage.server.clone();
-        let is_stopping = matches!(self.mode, Mode::StopBefore(_) | Mode::StopAfter(_)) && !self.has_ended;
+        let is_stopping = self.disturbance.ends_process() && !self.has_ended;
         let has_ended = tokio::select! {
             biased;
             () = server.stopped(), if is_stopping => true,
@@ -86,7 +55,7 @@ impl Run {
 
     /// What follows from an event is written within a second, unless writes fail.
     async fn settle(&mut self) {
-        let time = if matches!(self.mode, Mode::Seed(_)) { MINUTE } else { SECOND };
+        let time = if self.disturbance.has_faults() { MINUTE } else { SECOND };
         self.wait(time).await;
     }
 
@@ -94,6 +63,25 @@ impl Run {
     async fn read_table(&mut self) {
         self.process.publish();
         self.settle().await;
+    }
+
+    fn assert_vms(&self, expected: &[(&str, &[&str])]) {
+        let shown: Vec<_> = expected.iter().map(|(uuid, _)| (*uuid, self.stage.vms(uuid))).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(uuid, vms)| (*uuid, vms.iter().map(|vm| (*vm).to_owned()).collect())).collect();
+        assert_eq!(shown, expected);
+    }
+}
+
+impl ScenarioRun for Run {
+    fn begin(disturbance: Disturbance) -> Self {
+        let stage = Stage::new();
+        let process = Process::start(&stage, disturbance.seed());
+        Self { stage, process, disturbance, has_ended: false }
+    }
+
+    fn server(&self) -> &Server {
+        &self.stage.server
     }
 
     /// The invariants hold, and another run writes nothing.
@@ -106,64 +94,10 @@ impl Run {
         self.process.rerun().await;
         assert_eq!(self.stage.take_writes(), [""; 0], "nothing is left to do");
     }
-
-    fn assert_vms(&self, expected: &[(&str, &[&str])]) {
-        let shown: Vec<_> = expected.iter().map(|(uuid, _)| (*uuid, self.stage.vms(uuid))).collect();
-        let expected: Vec<_> =
-            expected.iter().map(|(uuid, vms)| (*uuid, vms.iter().map(|vm| (*vm).to_owned()).collect())).collect();
-        assert_eq!(shown, expected);
-    }
-}
-
-async fn run(scenario: Scenario, mode: Mode) -> usize {
-    let mut run = Run::begin(mode);
-    let before = run.stage.server.effects().changed;
-    scenario(&mut run).await;
-    let writes = run.stage.server.effects().changed - before;
-    run.finish().await;
-    writes
-}
-
-async fn end_at_every_write(scenario: Scenario) {
-    let writes = run(scenario, Mode::Calm).await;
-    for write in 1..=writes {
-        run(scenario, Mode::StopBefore(write)).await;
-        run(scenario, Mode::StopAfter(write)).await;
-    }
-}
-
-async fn run_seeds(scenario: Scenario) {
-    for seed in 0..SEEDS {
-        run(scenario, Mode::Seed(seed)).await;
-    }
-}
-
-macro_rules! scenarios {
-    ($($name:ident)*) => { $(
-        mod $name {
-            use super::{Mode, Scenario};
-
-            const SCENARIO: Scenario = super::all::$name;
-
-            #[tokio::test(start_paused = true)]
-            async fn ends_as_expected_without_a_fault() {
-                super::run(SCENARIO, Mode::Calm).await;
-            }
-
-            #[tokio::test(start_paused = true)]
-            async fn a_process_that_ends_before_or_after_any_write_is_continued() {
-                super::end_at_every_write(SCENARIO).await;
-            }
-
-            #[tokio::test(start_paused = true)]
-            async fn any_order_and_any_fault_ends_as_expected() {
-                super::run_seeds(SCENARIO).await;
-            }
-        }
-    )* };
 }
 
 scenarios! {
+    Run, all:
     vm_comes
     vm_goes
     vm_moves_zone

@@ -21,7 +21,7 @@ impl<S: Scheduler> ReservationController<S> {
         vms: &BTreeMap<VmId, Resources>,
     ) -> Result<(), Error> {
         let outcome = match self.pin_vms(key, object, vms).await {
-            Ok(pinned) => self.expect(key, object, &pinned).await,
+            Ok(pinned) => self.expect_vms(key, object, &pinned).await,
             Err(error) => Err(error),
         };
         self.context.scheduler.applied(&[SlotKey::from(key)]);
@@ -53,7 +53,7 @@ impl<S: Scheduler> ReservationController<S> {
         Ok(pinned)
     }
 
-    async fn expect(
+    async fn expect_vms(
         &self,
         key: &ObjectKey,
         object: &Arc<Reservation>,
