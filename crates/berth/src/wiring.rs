@@ -33,4 +33,4 @@ pub use nova::{ClaimRestorer, DecidingState, Nova};
 pub(crate) use openstack::{domain_names, limes_client};
 pub(crate) use rights::counted_pipelines;
 pub use rights::{Duties, all_rights, rights};
-pub(crate) use vms::{VmReader, publish_failures};
+pub(crate) use vms::{VmReader, publish_failures, read_vms};

@@ -30,6 +30,7 @@ use super::vms::VmRow;
 use super::{claims, next_step};
 use crate::args::CommitmentArguments;
 use crate::error::Error;
+use crate::wiring::read_vms;
 use change::OpenChange;
 use facts::ExplainedCommitment;
 use report::{CommitmentReport, Row};
@@ -37,6 +38,7 @@ use usage::ExplainedUsage;
 
 pub(super) fn run(arguments: &CommitmentArguments) -> Result<(), Error> {
     let explain = async |snapshot: &ClusterSnapshot| {
+        read_vms(&snapshot.memory, &snapshot.configuration.common, &snapshot.clusters).await;
         explain(snapshot, &arguments.name, Arc::new(SystemClock), asking(snapshot, &arguments.leader)).await
     };
     dry_run::show(&arguments.clusters, ReadBy::Controllers, arguments.output, explain, text)

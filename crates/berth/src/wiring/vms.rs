@@ -1,18 +1,22 @@
 //! The snapshot of VMs of a process: where it is read, and what it is used for besides usage.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use berth_cluster::{Clusters, Completeness, Event, EventKind, Events, ObjectKey, Requests, Single, Store, Stores};
+use berth_cluster::{
+    Clusters, Completeness, Event, EventKind, Events, Listed, ObjectKey, Requests, Single, Store, Stores,
+};
 use berth_core::{ClusterName, VmId};
 use berth_crds::{Datasource, Hypervisor, labels};
 use berth_reservation::in_flight::{VmSize, VmSizes};
 use berth_telemetry::chain::chain;
-use berth_telemetry::clock::SystemClock;
+use berth_telemetry::clock::{Clock as _, SystemClock};
 use berth_telemetry::config::Common;
+use berth_telemetry::metrics::Metrics;
 use berth_vm_source::{
     DatasourceReader, DatasourceState, Failure, FoundDatasource, Intervals, ListedVms, PostgresTable, RefreshSignals,
-    Refresher, RefresherParts, SecretName, SecretValues, SqliteTable, VmSource, VmSourceMetrics, VmTable,
+    Refresher, RefresherParts, SecretName, SecretValues, SqliteTable, VmSnapshot, VmSource, VmSourceMetrics, VmTable,
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -191,6 +195,56 @@ pub(super) fn request_with_snapshots(memory: &Memory, requests: Requests<ObjectK
         let in_flight = all.filter(|entry| entry.object.spec.in_flight_reservation.is_some());
         requests.add(in_flight.map(|entry| entry.key));
     });
+}
+
+/// Reads the VMs once, for a command. If they cannot be read, the source says why.
+pub(crate) async fn read_vms(memory: &Memory, keys: &Common, clusters: &Clusters) {
+    match read_once(memory, keys, clusters).await {
+        Ok(Some(snapshot)) => memory.vms.publish(snapshot),
+        Ok(None) => memory.vms.set_configured(false),
+        Err(why) => memory.vms.report_failure(why),
+    }
+}
+
+/// Nothing without a database.
+async fn read_once(memory: &Memory, keys: &Common, clusters: &Clusters) -> Result<Option<VmSnapshot>, String> {
+    let now = SystemClock.now();
+    let (mut table, state): (Box<dyn VmTable>, _) = match &keys.vm_source_sqlite {
+        Some(file) => (Box::new(SqliteTable::new(file.clone())), DatasourceState::default()),
+        None => match described(memory, keys, clusters).await? {
+            Some((table, state)) => (Box::new(table), state),
+            None => return Ok(None),
+        },
+    };
+    let contents = table.read_all(&state).await.map_err(|error| chain(&error))?;
+    let as_of = state.last_synced.map_or(now, |synced| synced.min(now));
+    Ok(Some(VmSnapshot::new(contents.rows, contents.flavors, as_of)))
+}
+
+/// The database of the Datasource, if there is one.
+async fn described(
+    memory: &Memory,
+    keys: &Common,
+    clusters: &Clusters,
+) -> Result<Option<(PostgresTable, DatasourceState)>, String> {
+    let store = memory.stores.datasources.clone();
+    match Listed::read(clusters.home()).await {
+        Ok(listed) => listed.fill(&store),
+        Err(error) if error.not_served => {}
+        Err(error) => return Err(error.to_string()),
+    }
+    let (key, is_required) = (datasource_key(keys), keys.datasource_name.is_some());
+    let reader = Arc::new(HomeDatasource { store, key, is_required, clusters: clusters.clone() });
+    match reader.find() {
+        FoundDatasource::Absent => Ok(None),
+        FoundDatasource::Unknown(why) => Err(why),
+        FoundDatasource::Present(state) => {
+            let metrics =
+                Metrics::new(&BTreeMap::new()).and_then(|all| VmSourceMetrics::register_with(&all, &memory.vms));
+            let metrics = metrics.map_err(|error| chain(&error))?;
+            Ok(Some((PostgresTable::new(reader, "berth-explain".to_owned(), metrics), state)))
+        }
+    }
 }
 
 /// Publishes an event on the Datasource for each failure of a new kind, forever.

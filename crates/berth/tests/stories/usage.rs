@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_crds::testing;
+use berth_crds::{names, testing};
 use serde_json::{Value, json};
 
+use crate::support::desk::{Desk, json_of};
 use crate::support::http;
 use crate::support::objects::{GROUP, SLOT_GIB, ZONE, host, non_rejectable};
 use crate::support::seen::{Seen, amount};
@@ -68,6 +69,14 @@ async fn limes_reads_the_usage_that_the_commitments_show() {
         agrees.await.unwrap();
     };
     expect(&world, &[("vm-1", json!(UUID)), ("vm-2", json!(UUID)), ("vm-3", Value::Null)]).await;
+    let desk = Desk::of(world.account());
+    let config = desk.file("config.json", &json!({ "vmSourceSqlite": table.path() }).to_string());
+    let name = names::commitment(UUID);
+    let explained = desk.shown(&["explain", "commitment", &name, "-o=json", &format!("--config={config}")]).await;
+    let usage = json_of(&explained)["usage"].take();
+    assert_eq!((&usage["unknown"], usage["vms"].as_array().map(Vec::len)), (&Value::Null, Some(2)), "{usage}");
+    let why = "no memory commitment in its zone and flavor group has enough left";
+    assert_eq!(usage["withoutCommitment"], json!([{ "vm": "vm-3", "why": why }]));
 
     table.run("DELETE FROM openstack_servers_v4 WHERE id = 'vm-1'");
     world.report_without_vm("node1", "vm-1", SLOT_GIB).await;
