@@ -6,7 +6,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_capacity_view::{Assumed, Claim, Question, View};
-use berth_core::block::{blocks_on, free};
+use berth_core::block::{Block, blocks_on, free};
 use berth_core::host::{Amounts, Host};
 use berth_core::reservation::{Reservation, ReservationKind};
 use berth_core::{Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId};
@@ -37,7 +37,10 @@ impl Model {
             Event::NoHost(name) => drop(self.hosts.remove(&name)),
             Event::Reservation(reservation) => {
                 let shown = |entry: &Assumed| {
-                    Some(&entry.host) == reservation.target_host.as_ref() && entry.size.fits(reservation.size)
+                    let expects = |vm: &VmId| reservation.expected().any(|(expected, _)| expected == vm);
+                    Some(&entry.host) == reservation.target_host.as_ref()
+                        && entry.size.fits(reservation.size)
+                        && entry.vms.keys().all(expects)
                 };
                 let key = &reservation.key;
                 let changed = self.reservations.get(key) != Some(&*reservation);
@@ -85,7 +88,12 @@ impl Model {
                 Some(known) => {
                     let stands = known.hosts().any(|name| *name == host.name);
                     let size = if stands { known.size.max(entry.size) } else { entry.size };
-                    Reservation { target_host: Some(entry.host.clone()), size, ..known.clone() }
+                    let mut kind = known.kind.clone();
+                    if let ReservationKind::Committed(expected) = &mut kind {
+                        let new = entry.vms.iter().filter(|(vm, _)| !known.expected().any(|(known, _)| known == *vm));
+                        expected.extend(new.map(|(vm, size)| (vm.clone(), *size)));
+                    }
+                    Reservation { target_host: Some(entry.host.clone()), size, kind, ..known.clone() }
                 }
                 None => plain(entry),
             };
@@ -96,8 +104,17 @@ impl Model {
         for (claim, _) in self.claims.values().filter(|(claim, _)| with_assumed && claim.host == host.name) {
             besides += expect(host, &mut here, claim);
         }
-        let blocks = blocks_on(host, here.values());
-        free(host, blocks.iter().map(|(_, block)| block)).less(besides)
+        // A VM that a slot is about to expect lowers its block only when the object shows that.
+        let stands = |reservation: &&Reservation| reservation.hosts().any(|name| *name == host.name);
+        let shown = blocks_on(host, self.reservations.values().filter(stands));
+        let at_least = |key: &SlotKey| {
+            shown.iter().find(|(slot, _)| slot.key == *key).map(|(_, block)| block.block).unwrap_or_default()
+        };
+        let blocks: Vec<_> = blocks_on(host, here.values())
+            .into_iter()
+            .map(|(slot, block)| Block { block: block.block.max(at_least(&slot.key)), ..block })
+            .collect();
+        free(host, &blocks).less(besides)
     }
 }
 
@@ -121,7 +138,7 @@ fn expect(host: &Host, here: &mut BTreeMap<SlotKey, Reservation>, claim: &Claim)
 fn plain(entry: &Assumed) -> Reservation {
     Reservation {
         key: entry.key.clone(),
-        kind: ReservationKind::Committed(BTreeMap::new()),
+        kind: ReservationKind::Committed(entry.vms.clone()),
         project: ProjectId::default(),
         group: GroupName::default(),
         zone: "".into(),

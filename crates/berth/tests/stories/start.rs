@@ -258,6 +258,7 @@ fn missing_kinds_are_named(admin: &str) {
         "knowledges",
         "flavorgroupcapacities",
         "commitmentchanges",
+        "projectquotas",
     ];
     for kind in kinds {
         let lines =
@@ -280,6 +281,7 @@ async fn missing_rights_are_named(control_plane: &ControlPlane) {
         "knowledges.cortex.cloud",
         "flavorgroupcapacities.cortex.cloud",
         "commitmentchanges.cortex.cloud",
+        "projectquotas.cortex.cloud",
         "events.events.k8s.io in namespace default; grant it with a Role",
     ] {
         assert!(ended.reported.iter().any(|line| line.contains(right)), "{right}: {ended:#?}");
