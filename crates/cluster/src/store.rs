@@ -93,8 +93,6 @@ struct Member<K> {
     /// How many new lists had been requested when the list under way began, and when the last complete one did.
     listing: u64,
     listed: u64,
-    /// The newest version that the watch has shown.
-    newest: u64,
     synced_time: SyncedTime,
     /// The API server does not know the kind, which need not be installed.
     absent: bool,
@@ -333,7 +331,7 @@ impl<K: Kind> Store<K> {
     pub(crate) fn listed(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
         let object = self.reduce(object);
         self.change(cluster, |member| {
-            let report = member.seen(object);
+            let report = report(object);
             member.entries.listed(report)
         });
     }
@@ -364,21 +362,21 @@ impl<K: Kind> Store<K> {
     pub(crate) fn applied(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
         let object = self.reduce(object);
         self.change(cluster, |member| {
-            let report = member.seen(object);
+            let report = report(object);
             member.entries.applied(report)
         });
     }
 
     pub(crate) fn deleted(&self, cluster: &ClusterName, object: DecodeGuard<K>) {
         self.change(cluster, |member| {
-            let report = member.seen(object);
+            let report = report(object);
             member.entries.deleted(&report)
         });
     }
 
-    /// The newest version that the watch of `cluster` has shown.
+    /// The newest version that the watch of `cluster` or an answer to an own call has shown.
     pub(crate) fn newest(&self, cluster: &ClusterName) -> u64 {
-        self.shared.data.read().clusters.get(cluster).map_or(0, |member| member.newest)
+        self.shared.data.read().clusters.get(cluster).map_or(0, |member| member.entries.highest())
     }
 
     /// The API server has lost its past: these are all objects of `cluster`, however old they seem.
@@ -478,7 +476,6 @@ impl<K> Member<K> {
             failing: None,
             listing: 0,
             listed: 0,
-            newest: 0,
             synced_time: SyncedTime::default(),
             absent: false,
         }

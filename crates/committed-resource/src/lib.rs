@@ -19,6 +19,7 @@ mod pace;
 mod plan;
 mod read;
 mod reconcile;
+mod rejections;
 mod running_vms;
 mod served;
 mod status;

@@ -33,7 +33,8 @@ use crate::object::Origin;
 use crate::pace::CreatePace;
 use crate::plan::{CommitmentDecision, Limits, Placing, Verdict, decide};
 use crate::read::{Reader, syncer};
-use crate::status::{CommitmentReady, Delays, report, status};
+use crate::rejections::Rejections;
+use crate::status::{CommitmentReady, CommitmentReport, Delays, report, status};
 use crate::watches::{self, Watched};
 
 mod invalid;
@@ -85,6 +86,7 @@ pub struct Context<S> {
 pub struct CommittedResourceController<S> {
     pub(crate) context: Context<S>,
     pace: CreatePace,
+    rejections: Rejections,
 }
 
 impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
@@ -142,7 +144,7 @@ impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
 
 impl<S: Scheduler> CommittedResourceController<S> {
     pub fn new(context: Context<S>) -> Self {
-        Self { context, pace: CreatePace::default() }
+        Self { context, pace: CreatePace::default(), rejections: Rejections::default() }
     }
 
     pub fn context(&self) -> &Context<S> {
@@ -161,6 +163,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
                 self.context.disruption_limit.release(requester);
             }
             self.pace.forget(&key);
+            self.rejections.end(&key);
             return Ok(Action::AwaitChange);
         };
         let Acted { decided, untouched, outcome } = self.act(&key, &seen).await?;
@@ -362,9 +365,32 @@ impl<S: Scheduler> CommittedResourceController<S> {
         decided: &CommitmentDecision,
     ) -> Result<Action, Error> {
         let (delays, now) = (self.context.settings.delays, self.context.clock.now());
-        let report = report(after, decided, delays, now);
+        let report = self.reject_in_order(key, after, decided, report(after, decided, delays, now));
         self.write(key, object, report.ready.as_ref(), after, &decided.plan.verdict).await?;
         Ok(Action::from_delay(report.time_until_requeue(object, delays.retry, now)))
+    }
+
+    /// The report, or the one that it waits until another commitment that was rejected has released its slots. What a
+    /// change writes does not wait, because its caller does.
+    fn reject_in_order(
+        &self,
+        key: &ObjectKey,
+        after: &CommitmentFacts,
+        decided: &CommitmentDecision,
+        report: CommitmentReport,
+    ) -> CommitmentReport {
+        if after.is_rejected() && !decided.plan.is_empty() {
+            return report;
+        }
+        if after.is_rejected() || !report.rejects_for_capacity() || after.change.is_some() {
+            self.rejections.end(key);
+            return report;
+        }
+        let place = (after.spec.zone.clone(), after.spec.group.clone());
+        match self.rejections.begin(key, place, !after.slots().is_empty()) {
+            Ok(()) => report,
+            Err(other) => report.after_rejection_of(&other, self.context.settings.delays),
+        }
     }
 
     async fn write(

@@ -33,6 +33,22 @@ pub struct CommitmentReport {
 }
 
 impl CommitmentReport {
+    pub(crate) fn rejects_for_capacity(&self) -> bool {
+        let rejects = |ready: &CommitmentReady| {
+            ready.reason == Reason::Rejected && matches!(ready.message, Message::InsufficientCapacity { .. })
+        };
+        self.ready.as_ref().is_some_and(rejects)
+    }
+
+    /// It is decided again after the other commitment has released its slots.
+    pub(crate) fn after_rejection_of(self, other: &ObjectKey, delays: Delays) -> Self {
+        let why = format!("{} was rejected and releases its slots first", other.name);
+        Self {
+            ready: Some(CommitmentReady::no(Reason::Reserving, Message::Other(why))),
+            requeue_after: self.requeue_after.into_iter().chain([delays.retry]).min(),
+        }
+    }
+
     /// When the commitment is reconciled again, at the latest when the text of its condition may be refreshed.
     pub(crate) fn time_until_requeue(
         &self,

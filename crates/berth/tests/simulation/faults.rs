@@ -73,7 +73,7 @@ pub fn everything(server: &Server, random: &mut Random) {
     }
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 9;
 /// A list that is too old.
 const STALE: Fault = Fault::Stale { versions: 3 };
 

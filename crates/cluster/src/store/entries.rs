@@ -39,6 +39,7 @@ pub(crate) struct Entries<K> {
     listed_at: Option<u64>,
     /// The watch has shown everything up to this version, so answers that are not newer carry no news.
     position: u64,
+    /// The newest version of an object that we know of, also from an answer to an own call.
     highest: u64,
     /// Counts changes, to order them.
     clock: u64,
@@ -125,6 +126,10 @@ impl<K> Entries<K> {
 
     pub fn synced(&self) -> bool {
         self.listed_at.is_some()
+    }
+
+    pub fn highest(&self) -> u64 {
+        self.highest
     }
 
     pub fn in_doubt(&self, name: &str) -> bool {

@@ -5,27 +5,19 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
-use super::entries::{Entries, ReportedObject};
+use super::entries::Entries;
 use super::{Change, Member, report};
 use crate::{DecodeGuard, Kind, ObjectKey};
 
 impl<K: Kind> Member<K> {
-    pub fn seen(&mut self, object: DecodeGuard<K>) -> ReportedObject<K> {
-        let report = report(object);
-        self.newest = self.newest.max(report.version);
-        report
-    }
-
     /// Replaces all objects, however old the new ones seem. Doubts about writes to another server end.
     pub fn replace(&mut self, objects: Vec<DecodeGuard<K>>) -> Vec<Change<K>> {
         let empty = Entries::new(self.entries.cluster().clone());
         let before = mem::replace(&mut self.entries, empty);
-        self.newest = 0;
         self.entries.init();
         let mut changes = Vec::new();
         for object in objects {
-            let report = self.seen(object);
-            changes.extend(self.entries.listed(report));
+            changes.extend(self.entries.listed(report(object)));
         }
         self.entries.init_done();
         for change in &mut changes {

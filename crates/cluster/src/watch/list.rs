@@ -1,6 +1,6 @@
 //! Lists all objects of a kind, and notices that the API server has lost its past, for example after a restore of etcd.
 
-use kube::api::ListParams;
+use kube::api::{ListParams, VersionMatch};
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
@@ -32,7 +32,11 @@ impl<K: Kind> Feeding<K> {
         store.init(cluster);
         let mut page = self.page(None).await?;
         let version = page.version.clone();
-        let mut instead = (progress.has_lost_past || page.is_before(seen)).then(Vec::new);
+        let is_older = page.is_before(seen);
+        if is_older && !progress.has_lost_past && !self.has_lost(seen).await? {
+            return Err(WatchError::passing(format!("an outdated list: it is of version {version}, {seen} was seen")));
+        }
+        let mut instead = (progress.has_lost_past || is_older).then(Vec::new);
         if instead.is_some() {
             warn!(
                 kind = kind_name::<K>(), %cluster, version, seen,
@@ -65,9 +69,14 @@ impl<K: Kind> Feeding<K> {
         Ok(())
     }
 
-    /// Whether the API server has not reached this version, although it was seen.
+    /// Whether the API server has not reached this version, although it was seen. It is asked for that version, because
+    /// an older list alone may be an outdated one.
     pub(super) async fn has_lost(&self, seen: u64) -> Result<bool, WatchError> {
-        Ok(self.list_page(&ListParams::default().limit(1)).await?.is_before(seen))
+        let params = ListParams::default().limit(1).at(&seen.to_string()).matching(VersionMatch::NotOlderThan);
+        match self.list_page(&params).await {
+            Err(error) if error.is_version_too_large => Ok(true),
+            page => Ok(page?.is_before(seen)),
+        }
     }
 
     async fn page(&self, token: Option<String>) -> Result<Page<K>, WatchError> {

@@ -19,6 +19,8 @@ pub(crate) struct WatchError {
     pub(crate) code: Option<u16>,
     /// Nothing listens at the address.
     pub(crate) is_connection_refused: bool,
+    /// The API server has not reached the version that it was asked for.
+    pub(crate) is_version_too_large: bool,
     pub(crate) why: String,
 }
 
@@ -64,11 +66,14 @@ impl WatchError {
             403 | 404 => Sort::Refused,
             _ => Sort::Passing,
         };
-        Self { kind, code: Some(status.code), is_connection_refused: false, why: describe_status(status) }
+        let mut causes = status.details.iter().flat_map(|details| &details.causes);
+        let is_version_too_large = causes.any(|cause| cause.reason == "ResourceVersionTooLarge");
+        let (code, why) = (Some(status.code), describe_status(status));
+        Self { code, is_version_too_large, kind, ..Self::passing(why) }
     }
 
     pub(crate) fn passing(why: String) -> Self {
-        Self { kind: Sort::Passing, code: None, is_connection_refused: false, why }
+        Self { kind: Sort::Passing, code: None, is_connection_refused: false, is_version_too_large: false, why }
     }
 }
 

@@ -16,6 +16,8 @@ enum Mood {
     NoWatch,
     /// Everything works, with these objects and this newest version.
     Fine(Vec<Thing>, u64),
+    /// Lists are empty and older than this version, unless they are asked for it; watches have to list.
+    Outdated(u64),
 }
 
 /// An API server whose state changes; open watches break when it does.
@@ -53,7 +55,11 @@ impl Server {
             // Like a real server: a watch from a future version waits silently.
             Mood::Fine(_, newest) if is_watch(request) && from >= Some(newest) => watch(&[], &self.open),
             Mood::Fine(..) if is_watch(request) => Reply::error(410, "Expired", "too old resource version"),
+            Mood::Fine(_, newest) if from > Some(newest) => too_large(),
             Mood::Fine(things, newest) => list(newest, "", &things),
+            Mood::Outdated(_) if is_watch(request) => Reply::error(410, "Expired", "too old resource version"),
+            Mood::Outdated(newest) if from == Some(newest) => list(newest, "", &[]),
+            Mood::Outdated(newest) => list(newest - 3, "", &[]),
         }
     }
 }
@@ -104,6 +110,16 @@ impl Fed {
 
 fn fine(things: &[Thing], newest: u64) -> Mood {
     Mood::Fine(things.to_vec(), newest)
+}
+
+/// The answer to a request for a version that is not reached yet.
+fn too_large() -> Reply {
+    let causes = json!([{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }]);
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 504, "reason": "Timeout",
+        "message": "Timeout: Too large resource version", "details": { "causes": causes },
+    });
+    Reply::Json(504, status)
 }
 
 async fn a_while() {
@@ -215,6 +231,21 @@ async fn a_server_that_was_set_back_and_refuses_while_it_starts_is_believed() {
     remote.becomes(fine(&[thing("a", "a", 200)], 790));
     a_while().await;
     assert_eq!((fed.objects(), fed.is_complete("az-b")), (vec![("az-b/a".to_owned(), "200".to_owned())], true));
+}
+
+/// Objects that an outdated list lacks must not be taken as deleted: their capacity would be sold twice.
+#[tokio::test(start_paused = true)]
+async fn an_outdated_list_of_a_server_that_has_its_past_is_not_believed() {
+    let remote = Server::new(fine(&[thing("a", "a", 999)], 1000));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    remote.becomes(Mood::Outdated(1000));
+    a_while().await;
+    assert_eq!(fed.names(), ["az-b/a"]);
+    assert_eq!(fed.why_partial("az-b"), "its watch fails: an outdated list: it is of version 997, 1000 was seen");
+    remote.becomes(fine(&[thing("a", "a", 999), thing("b", "b", 1001)], 1001));
+    a_while().await;
+    assert_eq!((fed.names(), fed.is_complete("az-b")), (vec!["az-b/a".to_owned(), "az-b/b".to_owned()], true));
 }
 
 /// All objects are older than the earlier state; the watch had come further all the same.
