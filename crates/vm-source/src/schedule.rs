@@ -34,7 +34,7 @@ impl Intervals {
 }
 
 const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LAST_RETRY: Duration = Duration::from_secs(60);
+const LAST_RETRY: Duration = Duration::from_secs(30);
 
 /// What is known at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,7 +178,7 @@ mod tests {
     fn failures_back_off_and_nothing_is_read_meanwhile() {
         let (mut schedule, start) = read_at(1);
         let lacking = Known { lacks_vms: true, ..synced(2) };
-        for (failure, delay) in [1, 2, 4, 8, 16, 32, 60, 60].into_iter().enumerate() {
+        for (failure, delay) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
             schedule.fail(start, false);
             assert_eq!(schedule.next(start, lacking), Next::WaitUntil(after(start, delay)), "failure {failure}");
         }
