@@ -29,6 +29,7 @@ mod times;
 mod tokens;
 mod usage;
 mod usage_report;
+mod usage_rest;
 mod vms;
 mod waiting;
 
@@ -126,6 +127,8 @@ enum Part {
     Clients,
     /// Row t: usage reports.
     UsageReport,
+    /// Row x: usage while nothing changes.
+    UsageRest,
     /// Row v: reading the VMs of the cloud.
     Vms,
     /// Rows o and p: the syncer over a long list.
@@ -183,7 +186,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Scheduler,
         Self::Planner,
         Self::Usage,
@@ -194,6 +197,7 @@ impl Part {
         Self::Waiting,
         Self::Changes,
         Self::UsageReport,
+        Self::UsageRest,
         Self::Syncer,
         Self::Tokens,
         Self::Placement,
@@ -223,6 +227,7 @@ impl Part {
             Self::Split => Ok(vec![changes::split::measure(size).await?]),
             Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
             Self::UsageReport => Ok(vec![usage_report::measure()?]),
+            Self::UsageRest => Ok(vec![usage_rest::measure(size)?]),
             Self::Vms => Ok(vec![vms::measure(size).await?]),
             Self::Syncer => syncer::measure(size).await,
             Self::Unchanged => Ok(vec![syncer::unchanged::measure(size).await?]),

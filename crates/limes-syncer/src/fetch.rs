@@ -8,6 +8,7 @@ use std::time::Duration;
 use berth_cluster::{FlavorGroupsCache, Requests, Routes, Store};
 use berth_core::GroupName;
 use berth_core::commitment::{Phase, Spec};
+use berth_core::flavor::FlavorGroups;
 use berth_core::liquid::units::RamUnit;
 use berth_crds::{CommittedResource, facts};
 use berth_openstack::OpenStackError;
@@ -28,7 +29,8 @@ use crate::pace::{Jitter, Pace};
 use crate::recent::RecentChanges;
 use crate::schedule::Schedule;
 use crate::view::{
-    Assembled, Began, FetchFailure, FetchedProject, FetchedProjects, LocalCommitment, LocalCommitments, assemble,
+    Assembled, Began, FetchFailure, FetchedCommitment, FetchedProject, FetchedProjects, LocalCommitment,
+    LocalCommitments, assemble, check_answer,
 };
 use crate::views::Views;
 
@@ -127,11 +129,7 @@ impl Fetcher {
         let fetched = FetchedProjects { began, projects };
         // As they are now: a group that has come meanwhile is known.
         let groups = self.parts.groups.get()?.groups;
-        let filter = Filter {
-            services: &self.parts.services,
-            groups: &groups,
-            ram_unit: &|group| (self.parts.ram_units)(group),
-        };
+        let filter = self.filter(&groups);
         let local = self.local(began);
         let former = self.parts.views.newest();
         let Assembled { view, usable, skipped, unmatched } = assemble(fetched, &filter, &local, former.as_deref());
@@ -203,11 +201,22 @@ impl Fetcher {
         let failure = |error: OpenStackError| {
             if error.is_not_found() { FetchFailure::Unknown } else { FetchFailure::Failed(error.to_string()) }
         };
-        let listed = listed.map_err(failure);
+        let listed = listed.map_err(failure).map(|listed| self.check(listed, &project));
         if let Err(why) = &listed {
             debug!(project = project.id, error = %why, "commitments of a project not read");
         }
         FetchedProject { project, began, listed }
+    }
+
+    fn check(&self, listed: Vec<ListedCommitment>, project: &Project) -> Vec<FetchedCommitment> {
+        let known = self.parts.groups.get().ok();
+        let none = FlavorGroups::default();
+        let filter = self.filter(known.as_ref().map_or(&none, |known| &known.groups));
+        check_answer(listed, project, &filter, self.parts.views.newest().as_deref())
+    }
+
+    fn filter<'f>(&'f self, groups: &'f FlavorGroups) -> Filter<'f> {
+        Filter { services: &self.parts.services, groups, ram_unit: &*self.parts.ram_units }
     }
 
     async fn with_retries<'a, T>(
@@ -301,6 +310,6 @@ fn collect(ended: Option<FetchedProject>, fetched: &mut Vec<FetchedProject>, fai
 /// The projects that could not be read, and those of them that Limes should know.
 fn count_failures(projects: &[FetchedProject]) -> (usize, usize) {
     let unread = projects.iter().filter(|one| one.listed.is_err()).count();
-    let unknown = projects.iter().filter(|one| one.listed == Err(FetchFailure::Unknown)).count();
+    let unknown = projects.iter().filter(|one| one.listed.as_ref().err() == Some(&FetchFailure::Unknown)).count();
     (unread, unread - unknown)
 }

@@ -34,7 +34,15 @@ pub struct FetchedProjects {
 pub struct FetchedProject {
     pub project: Project,
     pub began: Began,
-    pub listed: Result<Vec<ListedCommitment>, FetchFailure>,
+    pub listed: Result<Vec<FetchedCommitment>, FetchFailure>,
+}
+
+/// A commitment in an answer. Thousands of projects are read one after the other, so only what is compared is kept.
+#[derive(Clone, Debug)]
+pub enum FetchedCommitment {
+    Usable(Arc<UsableCommitment>),
+    /// It is checked again when all projects were read: its flavor group may have come meanwhile.
+    Unusable(Box<ListedCommitment>),
 }
 
 /// Why the commitments of a project are not known.
@@ -145,6 +153,21 @@ pub fn view_proof() -> ViewProof {
     ViewProof(())
 }
 
+/// Checks the commitments in the answer about a project. Those that the former view has are not kept twice.
+pub fn check_answer(
+    listed: Vec<ListedCommitment>,
+    project: &Project,
+    filter: &Filter<'_>,
+    former: Option<&LimesView>,
+) -> Vec<FetchedCommitment> {
+    let mut sharing = Sharing { former, previous: None };
+    let check = |listed: ListedCommitment| match filter.check(&listed, project) {
+        Ok(usable) => FetchedCommitment::Usable(sharing.share(usable)),
+        Err(_) => FetchedCommitment::Unusable(Box::new(listed)),
+    };
+    listed.into_iter().map(check).collect()
+}
+
 /// Makes the view of a run. `former` is that of the run before.
 pub fn assemble(
     fetched: FetchedProjects,
@@ -155,13 +178,13 @@ pub fn assemble(
     let FetchedProjects { began, projects } = fetched;
     let failures = find_failures(&projects);
     let has_project = !projects.is_empty();
-    let mut collected = Collected { former, ..Collected::default() };
+    let mut collected = Collected::default();
     for FetchedProject { project, began, listed } in projects {
-        for listed in listed.into_iter().flatten() {
-            collected.add(&listed, filter.check(&listed, &project), began);
+        for fetched in listed.into_iter().flatten() {
+            collected.add(fetched, filter, &project, began);
         }
     }
-    let entries = collected.entries();
+    let entries = collected.entries(former);
     let is_missing = |one: &&LocalCommitment| one.is_expected && !entries.contains_key(&one.uuid);
     let missing = local.commitments.iter().filter(is_missing);
     let unmatched = missing.filter(|one| !failures.contains_key(one.project.as_str())).count();
@@ -198,40 +221,13 @@ fn why_incomplete(
     (missing * MOST_MISSING > all).then_some(IncompleteView::TooManyMissing { missing, all })
 }
 
-/// The commitments of a run while its answers are read. What the view before has, and names that commitments share, are not
-/// kept twice: both views are there at the same time.
-#[derive(Default)]
-struct Collected<'v> {
+/// Keeps what the view before has, and names that commitments share, only once: both views are there at the same time.
+struct Sharing<'v> {
     former: Option<&'v LimesView>,
     previous: Option<Arc<UsableCommitment>>,
-    listings: BTreeMap<CommitmentUuid, (Listing, Began)>,
-    skipped: BTreeMap<SkipReason, u64>,
 }
 
-impl Collected<'_> {
-    fn add(&mut self, listed: &ListedCommitment, checked: Result<UsableCommitment, SkipReason>, began: Began) {
-        let (uuid, listing) = match checked {
-            Ok(usable) => {
-                let usable = self.share(usable);
-                (usable.commitment.uuid.clone(), Listing::Usable(usable))
-            }
-            Err(reason) => {
-                self.count(reason);
-                (listed.uuid.as_str().into(), Listing::Skipped(reason))
-            }
-        };
-        if uuid.is_empty() {
-            return;
-        }
-        if self.listings.contains_key(&uuid) {
-            self.count(SkipReason::Duplicate);
-            tracing::error!(commitment = %uuid, "Limes lists a commitment twice in one run; it is not compared in this run");
-            self.listings.insert(uuid, (Listing::Skipped(SkipReason::Duplicate), began));
-        } else {
-            self.listings.insert(uuid, (listing, began));
-        }
-    }
-
+impl Sharing<'_> {
     fn share(&mut self, mut usable: UsableCommitment) -> Arc<UsableCommitment> {
         let former = self.former.and_then(|former| former.get(&usable.commitment.uuid));
         let shared = match former.map(|entry| &entry.listing) {
@@ -246,13 +242,47 @@ impl Collected<'_> {
         self.previous = Some(shared.clone());
         shared
     }
+}
+
+/// The commitments of a run.
+#[derive(Default)]
+struct Collected {
+    listings: BTreeMap<CommitmentUuid, (Listing, Began)>,
+    skipped: BTreeMap<SkipReason, u64>,
+}
+
+impl Collected {
+    fn add(&mut self, fetched: FetchedCommitment, filter: &Filter<'_>, project: &Project, began: Began) {
+        let (uuid, listing) = match fetched {
+            FetchedCommitment::Usable(usable) => (usable.commitment.uuid.clone(), Listing::Usable(usable)),
+            FetchedCommitment::Unusable(listed) => {
+                let listing = match filter.check(&listed, project) {
+                    Ok(usable) => Listing::Usable(Arc::new(usable)),
+                    Err(reason) => Listing::Skipped(reason),
+                };
+                (listed.uuid.as_str().into(), listing)
+            }
+        };
+        if let Listing::Skipped(reason) = listing {
+            self.count(reason);
+        }
+        if uuid.is_empty() {
+            return;
+        }
+        if self.listings.contains_key(&uuid) {
+            self.count(SkipReason::Duplicate);
+            tracing::error!(commitment = %uuid, "Limes lists a commitment twice in one run; it is not compared in this run");
+            self.listings.insert(uuid, (Listing::Skipped(SkipReason::Duplicate), began));
+        } else {
+            self.listings.insert(uuid, (listing, began));
+        }
+    }
 
     fn count(&mut self, reason: SkipReason) {
         *self.skipped.entry(reason).or_default() += 1;
     }
 
-    fn entries(&mut self) -> BTreeMap<CommitmentUuid, Entry> {
-        let former = self.former;
+    fn entries(&mut self, former: Option<&LimesView>) -> BTreeMap<CommitmentUuid, Entry> {
         let entry = |(uuid, (listing, began)): (CommitmentUuid, (Listing, Began))| {
             let known = former.and_then(|former| former.get(&uuid)).filter(|known| known.listing == listing);
             let since = known.map_or(began.time, |known| known.since);

@@ -93,20 +93,21 @@ struct Bucket {
 pub fn assign(commitments: &[UsableCommitment], vms: &[ProjectVm]) -> Assignment {
     let (places, mut buckets) = buckets(commitments);
     let mut assignment = Assignment { usages: vec![CommitmentUsage::default(); commitments.len()], payg: Vec::new() };
-    for PlacedVm { vm, place, .. } in in_order(vms, &places) {
+    for PlacedVm { memory, vcpus, is_held, place, vm, .. } in in_order(vms, &places) {
         let mut bucket = place.and_then(|place| buckets.get_mut(place));
-        if let Some(at) = bucket.as_mut().and_then(|bucket| take(&mut bucket.cores, vm.vcpus.into())) {
-            assignment.usages[at].add(vm, Resources::new(Bytes::ZERO, Cores::new(vm.vcpus.into())));
+        let cores = Cores::new(vcpus.into());
+        if let Some(at) = bucket.as_mut().and_then(|bucket| take(&mut bucket.cores, vcpus.into())) {
+            assignment.usages[at].add(vm, Resources::new(Bytes::ZERO, cores));
         }
-        if vm.is_held {
+        if is_held {
             continue;
         }
-        let size = Resources::new(Bytes::from_mib(vm.memory_mib), Cores::new(vm.vcpus.into()));
+        let size = Resources::new(Bytes::from_mib(memory.0), cores);
         let found = bucket.as_mut().and_then(|bucket| take(&mut bucket.memory, size.memory.get()));
         match found {
             Some(at) => {
                 assignment.usages[at].add(vm, size);
-                assignment.usages[at].declared_gib += declared_gib(vm.memory_mib);
+                assignment.usages[at].declared_gib += declared_gib(memory.0);
             }
             None => assignment.payg.push((vm.id.clone(), payg_reason(vm, bucket.as_deref()))),
         }
@@ -121,10 +122,14 @@ impl CommitmentUsage {
     }
 }
 
-/// A VM with what it is sorted by: VMs are large, and sorting references to them takes several times as long.
+/// A VM with what is needed of it: VMs are large and lie apart, so that following references to them takes several times as
+/// long.
 struct PlacedVm<'a> {
-    created: Option<Timestamp>,
+    /// Seconds and nanoseconds.
+    created: (i64, i32),
     memory: Reverse<u64>,
+    vcpus: u32,
+    is_held: bool,
     /// The bucket of its zone and group, if there is one and the VM has memory.
     place: Option<usize>,
     vm: &'a ProjectVm,
@@ -135,7 +140,9 @@ fn in_order<'a>(vms: &'a [ProjectVm], bucket_of: &BTreeMap<Place<'_>, usize>) ->
     let placed = |vm: &'a ProjectVm| {
         let group = vm.group.as_ref().filter(|_| vm.memory_mib > 0);
         let place = group.and_then(|group| bucket_of.get(&(&vm.zone, group))).copied();
-        PlacedVm { created: vm.created, memory: Reverse(vm.memory_mib), place, vm }
+        let created = vm.created.map_or((i64::MIN, 0), |time| (time.as_second(), time.subsec_nanosecond()));
+        let memory = Reverse(vm.memory_mib);
+        PlacedVm { created, memory, vcpus: vm.vcpus, is_held: vm.is_held, place, vm }
     };
     let mut all: Vec<PlacedVm<'_>> = vms.iter().map(placed).collect();
     all.sort_unstable_by(|a, b| (a.created, a.memory).cmp(&(b.created, b.memory)).then_with(|| a.vm.id.cmp(&b.vm.id)));

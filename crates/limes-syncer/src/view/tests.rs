@@ -42,12 +42,14 @@ type Answer<'a> = (&'a str, Result<Vec<&'a str>, FetchFailure>);
 
 fn fetched(answers: Vec<Answer<'_>>) -> FetchedProjects {
     let began = Began { instant: Instant::now(), time: at(0) };
-    let listed = |uuid: &str| ListedCommitment {
-        uuid: uuid.to_owned(),
-        service_type: "compute".to_owned(),
-        status: "confirmed".to_owned(),
-        resource_name: "hw_version_2101_ram".to_owned(),
-        ..ListedCommitment::default()
+    let listed = |uuid: &str| {
+        FetchedCommitment::Unusable(Box::new(ListedCommitment {
+            uuid: uuid.to_owned(),
+            service_type: "compute".to_owned(),
+            status: "confirmed".to_owned(),
+            resource_name: "hw_version_2101_ram".to_owned(),
+            ..ListedCommitment::default()
+        }))
     };
     let project = |(id, answer): Answer<'_>| FetchedProject {
         project: Project { id: id.to_owned(), domain_id: "d-1".to_owned() },
@@ -180,13 +182,17 @@ fn what_the_view_before_has_and_names_that_commitments_share_are_kept_once() {
         let of = entry(|one| (one.uuid, one.amount) = (uuid.into(), Quantity::parse(amount).unwrap()));
         UsableCommitment::clone(usable(&of))
     };
+    let (services, groups) = (Default::default(), berth_core::flavor::FlavorGroups::default());
+    let filter = Filter { services: &services, groups: &groups, ram_unit: &|_: &GroupName| None };
+    let project = Project { id: "p-1".to_owned(), domain_id: "d-1".to_owned() };
     let began = entry(|_| ()).began;
     let collect = |former: Option<&LimesView>, amount: &str| {
-        let mut collected = Collected { former, ..Collected::default() };
+        let (mut sharing, mut collected) = (Sharing { former, previous: None }, Collected::default());
         for (uuid, amount) in [("uuid-1", "32Gi"), ("uuid-2", amount)] {
-            collected.add(&ListedCommitment::default(), Ok(one(uuid, amount)), began);
+            let fetched = FetchedCommitment::Usable(sharing.share(one(uuid, amount)));
+            collected.add(fetched, &filter, &project, began);
         }
-        LimesView { began, entries: collected.entries(), incomplete: None }
+        LimesView { began, entries: collected.entries(former), incomplete: None }
     };
     let first = collect(None, "16Gi");
     let second = collect(Some(&first), "48Gi");

@@ -9,7 +9,9 @@ use berth_core::liquid::conversion::convert;
 use berth_core::liquid::units::RamUnit;
 use berth_crds::facts;
 use berth_limes_syncer::filter::Filter;
-use berth_limes_syncer::view::{Began, FetchedProject, FetchedProjects, Listing, LocalCommitments, assemble};
+use berth_limes_syncer::view::{
+    Began, FetchedProject, FetchedProjects, Listing, LocalCommitments, assemble, check_answer,
+};
 use berth_openstack::limes::{Project, decode_commitments, decode_projects};
 use jiff::Timestamp;
 use serde_json::json;
@@ -23,7 +25,8 @@ pub fn read(body: &[u8]) -> Option<usize> {
     let (began, services, groups) = (began(), BTreeSet::from(["compute".to_owned()]), groups());
     let filter = Filter { services: &services, groups: &groups, ram_unit: &|_: &GroupName| RamUnit::new(16).ok() };
     let project = Project { id: "p-1".to_owned(), domain_id: "d-1".to_owned() };
-    let projects = vec![FetchedProject { project, began, listed: Ok(listed.ok()?) }];
+    let listed = Ok(check_answer(listed.ok()?, &project, &filter, None));
+    let projects = vec![FetchedProject { project, began, listed }];
     let view = assemble(FetchedProjects { began, projects }, &filter, &LocalCommitments::default(), None).view;
     let usable = view.uuids().filter_map(|uuid| match &view.get(uuid)?.listing {
         Listing::Usable(usable) => Some(usable.clone()),
