@@ -33,7 +33,6 @@ const PROJECT: &str = "bench";
 const WARM_UP: usize = 5;
 const RUNS: usize = 51;
 const TIMES_THE_JSON: f64 = 2.0;
-const GROWTH: f64 = 1.2;
 const HOUR: Duration = Duration::from_secs(3600);
 
 pub fn measure() -> Result<Row, Error> {
@@ -51,11 +50,7 @@ pub fn measure() -> Result<Row, Error> {
                 format!("{ratio:.2}"),
                 ratio <= TIMES_THE_JSON,
             ),
-            Goal::wanted(
-                format!("per VM at most {GROWTH} times that of {SMALL} VMs"),
-                format!("{growth:.2}"),
-                growth <= GROWTH,
-            ),
+            Goal::new(format!("shown: the time per VM, compared with {SMALL} VMs"), format!("{growth:.2} times")),
         ],
     })
 }

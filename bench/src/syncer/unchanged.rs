@@ -33,7 +33,7 @@ struct Unchanged {
     size: ListSize,
     /// Of each run.
     cpu_seconds: Vec<f64>,
-    /// The most memory during all runs, beyond what the process had before the first one.
+    /// The most memory during all runs, one right after the other, beyond what the process had before the first one.
     more_kib: u64,
     requests: Requests,
 }
@@ -47,6 +47,8 @@ struct Paced {
     most_per_second: usize,
     most_in_flight: usize,
     cpu_seconds: f64,
+    /// The most memory beyond what the process had before.
+    more_kib: u64,
 }
 
 pub async fn measure(size: Size) -> Result<Row, Error> {
@@ -98,11 +100,14 @@ async fn run_fast(plane: &Plane, size: ListSize) -> Result<Unchanged, Error> {
 async fn run_paced(plane: &Plane, size: ListSize) -> Result<Paced, Error> {
     let doubles = Doubles::start(size).await?;
     let mut operator = doubles.operator(plane, Pace::Default).await?;
+    let idle = operator.usage()?;
+    operator.forget_peak()?;
     doubles.let_answer();
     doubles.next_run(doubles.runs()).await?;
     let (began, cpu) = (Instant::now(), operator.cpu_seconds()?);
     doubles.compared(&mut operator, 1, WITHIN).await?;
     let cpu_seconds = operator.cpu_seconds()? - cpu;
+    let more_kib = operator.usage()?.peak_kib.saturating_sub(idle.resident_kib);
     operator.stop().await?;
     let times: Vec<Instant> = doubles.limes.requests().into_iter().map(|(_, at)| at).collect();
     let seconds = times.last().map_or(began.elapsed(), |last| *last - began).as_secs_f64();
@@ -112,6 +117,7 @@ async fn run_paced(plane: &Plane, size: ListSize) -> Result<Paced, Error> {
         most_per_second: most_within(&times, Duration::from_secs(1)),
         most_in_flight: doubles.limes.most_under_way(),
         cpu_seconds,
+        more_kib,
     };
     println!("o, {size}: {paced:?}");
     Ok(paced)
@@ -131,7 +137,8 @@ fn row(few: &Unchanged, many: &Unchanged, paced: &Paced) -> Row {
         in_flight(paced),
         cpu(many),
         at_pace(paced),
-        memory(many),
+        memory(paced),
+        memory_of_fast_runs(many),
         growth(few, many),
     ];
     Row { letter: 'o', what, goals }
@@ -172,11 +179,18 @@ fn at_pace(paced: &Paced) -> Goal {
     Goal::new("shown: the same at the configured pace", format!("{cpu_seconds:.2} s in {seconds:.0} s"))
 }
 
-fn memory(many: &Unchanged) -> Goal {
+fn memory(paced: &Paced) -> Goal {
     Goal::wanted(
-        format!("under {} MiB more memory than before the first run", MEMORY_KIB / 1024),
+        format!("under {} MiB more memory than before the run, at the configured pace", MEMORY_KIB / 1024),
+        format!("{:.1} MiB", per(paced.more_kib, 1024)),
+        paced.more_kib < MEMORY_KIB,
+    )
+}
+
+fn memory_of_fast_runs(many: &Unchanged) -> Goal {
+    Goal::new(
+        format!("shown: the same for {RUNS} runs within seconds, with two views and all that was freed meanwhile"),
         format!("{:.1} MiB", per(many.more_kib, 1024)),
-        many.more_kib < MEMORY_KIB,
     )
 }
 

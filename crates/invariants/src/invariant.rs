@@ -94,6 +94,8 @@ pub enum Invariant {
     UsageAfterEnd,
     /// The usage of a commitment is that of an assignment from scratch.
     UsageUntrue,
+    /// The usage report of a project has the same VMs in a commitment as its object, with the same declared memory.
+    UsageReportDiffers,
 }
 
 impl Invariant {

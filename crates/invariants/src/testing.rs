@@ -8,4 +8,4 @@ mod usage;
 
 pub use disturbances::{Disturbances, Moment, confirms};
 pub use promises::{Promise, Promises, overpromised};
-pub use usage::{ExpectedUsage, UsageFacts, VmSize, broken_usage};
+pub use usage::{ExpectedUsage, ReportedVm, UsageFacts, VmSize, broken_usage};

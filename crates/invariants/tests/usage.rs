@@ -3,9 +3,11 @@
 
 mod world;
 
+use std::collections::BTreeMap;
+
 use berth_crds::{CommittedResource, Time};
 use berth_invariants::Invariant;
-use berth_invariants::testing::{ExpectedUsage, UsageFacts, VmSize, broken_usage};
+use berth_invariants::testing::{ExpectedUsage, ReportedVm, UsageFacts, VmSize, broken_usage};
 use jiff::Timestamp;
 
 use world::{UUID, World, commitment, cores, uses};
@@ -19,6 +21,7 @@ fn facts() -> UsageFacts {
         now: Timestamp::UNIX_EPOCH,
         vms: [("vm-1".to_owned(), size(16 * GIB, 4)), ("vm-2".to_owned(), size(32 * GIB, 8))].into(),
         expected: [(UUID.to_owned(), usage(&["vm-1", "vm-2"], 48 * GIB, 12))].into(),
+        reported: None,
     }
 }
 
@@ -82,4 +85,27 @@ fn a_usage_that_another_computation_does_not_find_is_found() {
     assert_eq!(found(commitment(UUID, 1), &facts()), [Invariant::UsageUntrue], "no usage");
     let nothing = UsageFacts { expected: [].into(), ..facts() };
     assert_eq!(found(used(&vms, "48Gi", "12", 48), &nothing), [Invariant::UsageUntrue], "it is not active");
+}
+
+#[test]
+fn a_report_that_says_something_else_than_the_object_is_found() {
+    let object = used(&["vm-1", "vm-2"], "48Gi", "12", 48);
+    let vm = |commitment: Option<&str>, memory_mib| ReportedVm { commitment: commitment.map(str::to_owned), memory_mib };
+    let sizes = ["vm-1", "vm-2"].map(|name| (name, facts().vms[name].memory_mib));
+    let reported = |change: &dyn Fn(&mut BTreeMap<String, ReportedVm>)| {
+        let mut vms: BTreeMap<_, _> = sizes.iter().map(|(name, mib)| ((*name).to_owned(), vm(Some(UUID), *mib))).collect();
+        vms.insert("vm-9".to_owned(), vm(None, 1024));
+        change(&mut vms);
+        UsageFacts { reported: Some(vms), ..facts() }
+    };
+    assert_eq!(found(object.clone(), &reported(&|_| ())), []);
+    let differing: [&dyn Fn(&mut BTreeMap<String, ReportedVm>); 4] = [
+        &|vms| _ = vms.remove("vm-1"),
+        &|vms| vms.get_mut("vm-2").unwrap().commitment = None,
+        &|vms| vms.get_mut("vm-9").unwrap().commitment = Some(UUID.to_owned()),
+        &|vms| vms.get_mut("vm-1").unwrap().memory_mib += 1024,
+    ];
+    for change in differing {
+        assert_eq!(found(object.clone(), &reported(change)), [Invariant::UsageReportDiffers]);
+    }
 }

@@ -89,7 +89,7 @@ impl ScenarioRun for Run {
         self.stage.server.heal();
         self.process.publish();
         self.process.rerun().await;
-        assert_eq!(self.stage.violations(), [""; 0]);
+        assert_eq!(self.process.violations(), [""; 0]);
         self.stage.take_writes();
         self.process.rerun().await;
         assert_eq!(self.stage.take_writes(), [""; 0], "nothing is left to do");

@@ -1,6 +1,6 @@
 //! Whether the usage of commitments is that of the VMs which there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_core::units::declared_gib;
@@ -36,6 +36,16 @@ pub struct UsageFacts {
     pub vms: BTreeMap<String, VmSize>,
     /// The usage of active commitments, by the UUID of the commitment.
     pub expected: BTreeMap<String, ExpectedUsage>,
+    /// The VMs in the usage reports of all projects, by UUID, if reports were made.
+    pub reported: Option<BTreeMap<String, ReportedVm>>,
+}
+
+/// A VM in a usage report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedVm {
+    /// The UUID of the commitment that it counts in.
+    pub commitment: Option<String>,
+    pub memory_mib: u64,
 }
 
 /// Violations of the invariants about usage, ascending, when the usage of all projects was computed from these facts.
@@ -54,6 +64,7 @@ fn check(key: &Key, object: &CommittedResource, facts: &UsageFacts) -> Vec<Viola
         above_accepted(status).map(|text| (Invariant::UsageAboveAccepted, text)),
         after_end(object, status, facts.now).map(|text| (Invariant::UsageAfterEnd, text)),
         untrue(status, expected).map(|text| (Invariant::UsageUntrue, text)),
+        differs_from_report(object, status, facts).map(|text| (Invariant::UsageReportDiffers, text)),
     ];
     all.into_iter().flatten().map(|(invariant, text)| Violation::new(invariant, key, text)).collect()
 }
@@ -110,4 +121,20 @@ fn untrue(status: &CommittedResourceStatus, expected: Option<&ExpectedUsage>) ->
             (!is_true).then(|| format!("it shows {is:?}, and these count in it: {expected:?}"))
         }
     }
+}
+
+/// Reports name the commitments of memory only.
+fn differs_from_report(
+    object: &CommittedResource,
+    status: &CommittedResourceStatus,
+    facts: &UsageFacts,
+) -> Option<String> {
+    let reported = facts.reported.as_ref().filter(|_| !is_of_cores(status))?;
+    let counts_here = |vm: &ReportedVm| vm.commitment.as_deref() == Some(object.spec.commitment_uuid.as_str());
+    let own: BTreeMap<&String, u64> =
+        reported.iter().filter(|(_, vm)| counts_here(vm)).map(|(id, vm)| (id, declared_gib(vm.memory_mib))).collect();
+    let listed: BTreeSet<&String> = status.assigned_instances.iter().collect();
+    let shown = status.used_declared_gib.and_then(|gib| u64::try_from(gib).ok()).unwrap_or_default();
+    let is_same = own.keys().copied().eq(listed.iter().copied()) && own.values().sum::<u64>() == shown;
+    (!is_same).then(|| format!("it lists {listed:?} with {shown} GiB, and the report has {own:?}"))
 }

@@ -1,26 +1,77 @@
 //! What the objects must show at rest: computed plainly from the objects and the table.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use berth_cluster::FlavorGroupsCache;
+use berth_core::liquid::info::{ServiceInfo, build_resources};
+use berth_core::liquid::resources::ResourceConfig;
+use berth_core::liquid::usage::UsageRequest;
 use berth_core::{ClusterName, Quantity};
-use berth_crds::{CommittedResource, Hypervisor, ResourceType, labels};
-use berth_invariants::testing::{UsageFacts, VmSize, broken_usage};
+use berth_crds::{CommittedResource, Hypervisor, ResourceType, labels, testing};
+use berth_invariants::testing::{ReportedVm, UsageFacts, VmSize, broken_usage};
 use berth_invariants::{Invariant, Snapshot, at_rest};
+use berth_liquid::usage::UsageReports;
 use berth_telemetry::clock::Clock as _;
-use berth_testkit::{PlainCommitment, PlainVm, assign_plainly};
+use berth_testkit::{PlainCommitment, PlainVm, assign_plainly, seeds};
 use berth_vm_source::Vm;
 use kube::ResourceExt as _;
+use serde_json::Value;
 
-use super::Stage;
+use super::{Process, Stage};
+
+impl Process {
+    /// The violations of the invariants about usage, that of the usage reports included.
+    pub fn violations(&self) -> Vec<String> {
+        self.stage.broken(Some(self.reported()))
+    }
+
+    /// The VMs in the usage reports of all projects.
+    fn reported(&self) -> BTreeMap<String, ReportedVm> {
+        let stores = &self.world.stores;
+        let reports = UsageReports {
+            groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+            commitments: stores.commitments.clone(),
+            hypervisors: stores.hypervisors.clone(),
+            quotas: stores.quotas.clone(),
+            vms: self.vms.clone(),
+        };
+        let groups = reports.groups.get().unwrap().groups;
+        let info = ServiceInfo::new(1, build_resources(&groups, &ResourceConfig::default()).unwrap());
+        let asked = UsageRequest { zones: [testing::ZONE, seeds::OTHER_ZONE].map(Into::into).into() };
+        let table = self.vms.snapshot().unwrap();
+        let report = |project| serde_json::from_str::<Value>(&reports.report(&info, project, &asked).unwrap()).unwrap();
+        table.projects().flat_map(|project| vms_of(&report(project))).collect()
+    }
+}
+
+/// The VMs in the resources of instances.
+fn vms_of(report: &Value) -> Vec<(String, ReportedVm)> {
+    let resources = report["resources"].as_object().into_iter().flatten();
+    let instances = resources.filter(|(name, _)| name.ends_with("_instances"));
+    let zones = instances.flat_map(|(_, resource)| resource["perAZ"].as_object().into_iter().flatten());
+    let vms = zones.flat_map(|(_, zone)| zone["subresources"].as_array().into_iter().flatten());
+    let vm = |vm: &Value| {
+        let commitment = vm["attributes"]["commitment_id"].as_str().map(str::to_owned);
+        let memory_mib = vm["attributes"]["flavor"]["ram_mib"].as_u64().unwrap();
+        (vm["id"].as_str().unwrap().to_owned(), ReportedVm { commitment, memory_mib })
+    };
+    vms.map(vm).collect()
+}
 
 impl Stage {
     /// The violations of the invariants about usage.
     pub fn violations(&self) -> Vec<String> {
+        self.broken(None)
+    }
+
+    fn broken(&self, reported: Option<BTreeMap<String, ReportedVm>>) -> Vec<String> {
         let objects: Vec<CommittedResource> = self.server.all().unwrap();
         let commitments = objects.iter().map(|object| (ClusterName::home(), Arc::new(object.clone())));
         let snapshot = Snapshot::of(commitments, [], []);
         let twice = at_rest(&snapshot).into_iter().filter(|one| one.invariant == Invariant::VmInTwoCommitments);
-        let all = twice.chain(broken_usage(&snapshot, &self.facts(&objects)));
+        let facts = UsageFacts { reported, ..self.facts(&objects) };
+        let all = twice.chain(broken_usage(&snapshot, &facts));
         all.map(|violation| violation.to_string()).collect()
     }
 
@@ -69,13 +120,13 @@ fn plain_vm(vm: &Vm, hosts: &[Hypervisor]) -> Option<PlainVm> {
         host.status.iter().flat_map(|status| &status.instances).any(|instance| instance.id == vm.id.as_str())
     };
     let zone = hosts.iter().find(listing).and_then(|host| host.labels().get(labels::ZONE));
-    let group = vm.flavor.name.as_str().starts_with(berth_crds::testing::GROUP);
+    let group = vm.flavor.name.as_str().starts_with(testing::GROUP);
     group.then(|| PlainVm {
         id: vm.id.to_string(),
         created: vm.created,
         memory_mib: vm.flavor.memory_mib,
         cpu: vm.flavor.vcpus.into(),
         zone: zone.cloned().unwrap_or_else(|| vm.zone.to_string()),
-        group: berth_crds::testing::GROUP.to_owned(),
+        group: testing::GROUP.to_owned(),
     })
 }
