@@ -101,6 +101,7 @@ fn count_writes(log: &[String]) -> BTreeMap<String, usize> {
     writes
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of map_err")]
 fn refused(refusal: Refusal) -> Error {
     Error::Scene(format!("the double of the API server refuses an object: {refusal:?}"))
 }

@@ -87,19 +87,23 @@ fn a_usage_that_another_computation_does_not_find_is_found() {
     assert_eq!(found(used(&vms, "48Gi", "12", 48), &nothing), [Invariant::UsageUntrue], "it is not active");
 }
 
+type ReportedVms = BTreeMap<String, ReportedVm>;
+
 #[test]
 fn a_report_that_says_something_else_than_the_object_is_found() {
     let object = used(&["vm-1", "vm-2"], "48Gi", "12", 48);
-    let vm = |commitment: Option<&str>, memory_mib| ReportedVm { commitment: commitment.map(str::to_owned), memory_mib };
+    let vm =
+        |commitment: Option<&str>, memory_mib| ReportedVm { commitment: commitment.map(str::to_owned), memory_mib };
     let sizes = ["vm-1", "vm-2"].map(|name| (name, facts().vms[name].memory_mib));
-    let reported = |change: &dyn Fn(&mut BTreeMap<String, ReportedVm>)| {
-        let mut vms: BTreeMap<_, _> = sizes.iter().map(|(name, mib)| ((*name).to_owned(), vm(Some(UUID), *mib))).collect();
+    let reported = |change: &dyn Fn(&mut ReportedVms)| {
+        let mut vms: BTreeMap<_, _> =
+            sizes.iter().map(|(name, mib)| ((*name).to_owned(), vm(Some(UUID), *mib))).collect();
         vms.insert("vm-9".to_owned(), vm(None, 1024));
         change(&mut vms);
         UsageFacts { reported: Some(vms), ..facts() }
     };
     assert_eq!(found(object.clone(), &reported(&|_| ())), []);
-    let differing: [&dyn Fn(&mut BTreeMap<String, ReportedVm>); 4] = [
+    let differing: [&dyn Fn(&mut ReportedVms); 4] = [
         &|vms| _ = vms.remove("vm-1"),
         &|vms| vms.get_mut("vm-2").unwrap().commitment = None,
         &|vms| vms.get_mut("vm-9").unwrap().commitment = Some(UUID.to_owned()),

@@ -1,7 +1,7 @@
 //! The usage report of a project, made from one snapshot of the VMs, the published info and the objects. It computes no
 //! assignment: which commitment covers a VM is what the commitments say.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use berth_cluster::indexes::{COMMITMENT_BY_PROJECT, QUOTA_BY_PROJECT};
 use berth_cluster::{FlavorGroupsCache, FlavorGroupsError, InvalidEntry, Partial, Store, host_of_vm};
@@ -57,9 +57,10 @@ impl UsageReports {
         let concerns = |entry: &InvalidEntry| {
             entry.raw["spec"]["projectID"].as_str().is_none_or(|other| other == project.as_str())
         };
-        // The home cluster is one of them, also before anything is watched.
-        let clusters = self.commitments.clusters().into_iter().chain([ClusterName::home()]);
-        for cluster in clusters.collect::<BTreeSet<_>>() {
+        let clusters = self.commitments.clusters();
+        // Nothing is known before anything is watched.
+        let unwatched = [ClusterName::home()].into_iter().filter(|_| clusters.is_empty());
+        for cluster in clusters.iter().cloned().chain(unwatched) {
             self.commitments.require_complete_for(&cluster, concerns)?;
         }
         let mut assignments = Assignments::new();

@@ -200,7 +200,7 @@ async fn a_revoked_token_is_renewed_with_the_credentials_of_the_secret_then() {
 
 #[tokio::test]
 async fn an_expired_token_is_renewed() {
-    let settings = Settings { token_lifetime: Duration::from_secs(3), ..Settings::default() };
+    let settings = Settings { token_lifetime: Duration::from_secs(8), ..Settings::default() };
     let keystone = Keystone::start(&settings).await.unwrap();
     let setting = Setting::real(&keystone);
     let wait = async || tokio::time::sleep(settings.token_lifetime + Duration::from_secs(1)).await;

@@ -69,7 +69,7 @@ impl WatchError {
         let mut causes = status.details.iter().flat_map(|details| &details.causes);
         let is_version_too_large = causes.any(|cause| cause.reason == "ResourceVersionTooLarge");
         let (code, why) = (Some(status.code), describe_status(status));
-        Self { code, is_version_too_large, kind, ..Self::passing(why) }
+        Self { kind, code, is_version_too_large, ..Self::passing(why) }
     }
 
     pub(crate) fn passing(why: String) -> Self {

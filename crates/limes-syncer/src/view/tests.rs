@@ -182,7 +182,7 @@ fn what_the_view_before_has_and_names_that_commitments_share_are_kept_once() {
         let of = entry(|one| (one.uuid, one.amount) = (uuid.into(), Quantity::parse(amount).unwrap()));
         UsableCommitment::clone(usable(&of))
     };
-    let (services, groups) = (Default::default(), berth_core::flavor::FlavorGroups::default());
+    let (services, groups) = (std::collections::BTreeSet::default(), berth_core::flavor::FlavorGroups::default());
     let filter = Filter { services: &services, groups: &groups, ram_unit: &|_: &GroupName| None };
     let project = Project { id: "p-1".to_owned(), domain_id: "d-1".to_owned() };
     let began = entry(|_| ()).began;

@@ -85,6 +85,13 @@ async fn the_report_tells_which_commitment_covers_which_vm() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn commitments_may_be_in_remote_clusters_alone() {
+    let mut reports = reports(Vec::new(), vms(vec![row("vm-1")]));
+    reports.commitments = filled(COMMITMENT_INDEXES, &"az-b".into(), [covering("a-0001", &["vm-1"])]);
+    assert_eq!(covers(&ask(&reports).unwrap(), ZONE), [("vm-1".to_owned(), json!("a-0001"))]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_vm_counts_in_the_zone_of_the_host_that_lists_it() {
     let mut host = testing::hypervisor("node-9", "64Gi", "16");
     host.metadata.labels = Some([("topology.kubernetes.io/zone".to_owned(), ZONE.to_owned())].into());

@@ -54,10 +54,11 @@ impl Server {
             Mood::NoWatch => list(10, "", &[thing("a", "a", 3)]),
             // Like a real server: a watch from a future version waits silently.
             Mood::Fine(_, newest) if is_watch(request) && from >= Some(newest) => watch(&[], &self.open),
-            Mood::Fine(..) if is_watch(request) => Reply::error(410, "Expired", "too old resource version"),
+            Mood::Fine(..) | Mood::Outdated(_) if is_watch(request) => {
+                Reply::error(410, "Expired", "too old resource version")
+            }
             Mood::Fine(_, newest) if from > Some(newest) => too_large(),
             Mood::Fine(things, newest) => list(newest, "", &things),
-            Mood::Outdated(_) if is_watch(request) => Reply::error(410, "Expired", "too old resource version"),
             Mood::Outdated(newest) if from == Some(newest) => list(newest, "", &[]),
             Mood::Outdated(newest) => list(newest - 3, "", &[]),
         }
