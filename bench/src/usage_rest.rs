@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use berth_cluster::testing::opened;
@@ -13,7 +14,7 @@ use berth_crds::hypervisor::Instance;
 use berth_crds::{CommittedResourceStatus, names, testing};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
-use berth_testkit::{Refusal, Server, SteppedClock, World, next, seeds};
+use berth_testkit::{Refusal, Server, World, next, seeds};
 use berth_usage::{Context, ProjectKey, Settings, UsageController, UsageMetrics};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use jiff::{SignedDuration, Timestamp};
@@ -36,7 +37,7 @@ const PERCENT: f64 = 1.0;
 /// The cloud, and a process with the usage reconciler alone.
 struct Scene {
     vms: usize,
-    clock: SteppedClock,
+    clock: CountedClock,
     server: Server,
     world: World,
     source: VmSource,
@@ -45,6 +46,17 @@ struct Scene {
     /// When each project is due, in seconds since the start.
     due: BTreeSet<(u64, ProjectKey)>,
     now: u64,
+}
+
+/// Goes on only when it is set, to so many seconds after a start.
+#[derive(Clone, Debug, Default)]
+struct CountedClock(Arc<AtomicU64>);
+
+impl Clock for CountedClock {
+    fn now(&self) -> Timestamp {
+        let seconds = i64::try_from(self.0.load(Ordering::Relaxed)).unwrap_or_default();
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365 * 50) + SignedDuration::from_secs(seconds)
+    }
 }
 
 /// What the hour has cost.
@@ -108,7 +120,7 @@ fn refused(refusal: Refusal) -> Error {
 
 impl Scene {
     fn new(vms: usize) -> Result<Self, Error> {
-        let clock = SteppedClock::new(Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365 * 50));
+        let clock = CountedClock::default();
         let server = Server::new(Arc::new(clock.clone()));
         fill(&server, vms, clock.now())?;
         let (world, requests) = (World::new(&server), opened());
@@ -154,7 +166,7 @@ impl Scene {
         loop {
             let read = (self.now / READ + 1) * READ;
             let next = self.due.first().map_or(read, |(at, _)| *at).min(read).min(end);
-            self.clock.step(SignedDuration::from_secs(i64::try_from(next - self.now).unwrap_or(i64::MAX)));
+            self.clock.0.store(next, Ordering::Relaxed);
             self.now = next;
             if next == read {
                 self.read_vms();

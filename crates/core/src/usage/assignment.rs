@@ -93,11 +93,11 @@ struct Bucket {
 pub fn assign(commitments: &[UsableCommitment], vms: &[ProjectVm]) -> Assignment {
     let (places, mut buckets) = buckets(commitments);
     let mut assignment = Assignment { usages: vec![CommitmentUsage::default(); commitments.len()], payg: Vec::new() };
-    for PlacedVm { memory, vcpus, is_held, place, vm, .. } in in_order(vms, &places) {
+    for PlacedVm { id, memory, vcpus, is_held, place, vm, .. } in in_order(vms, &places) {
         let mut bucket = place.and_then(|place| buckets.get_mut(place));
         let cores = Cores::new(vcpus.into());
         if let Some(at) = bucket.as_mut().and_then(|bucket| take(&mut bucket.cores, vcpus.into())) {
-            assignment.usages[at].add(vm, Resources::new(Bytes::ZERO, cores));
+            assignment.usages[at].add(id.clone(), Resources::new(Bytes::ZERO, cores));
         }
         if is_held {
             continue;
@@ -106,25 +106,26 @@ pub fn assign(commitments: &[UsableCommitment], vms: &[ProjectVm]) -> Assignment
         let found = bucket.as_mut().and_then(|bucket| take(&mut bucket.memory, size.memory.get()));
         match found {
             Some(at) => {
-                assignment.usages[at].add(vm, size);
+                assignment.usages[at].add(id, size);
                 assignment.usages[at].declared_gib += declared_gib(memory.0);
             }
-            None => assignment.payg.push((vm.id.clone(), payg_reason(vm, bucket.as_deref()))),
+            None => assignment.payg.push((id, payg_reason(vm, bucket.as_deref()))),
         }
     }
     assignment
 }
 
 impl CommitmentUsage {
-    fn add(&mut self, vm: &ProjectVm, size: Resources) {
-        self.vms.push(vm.id.clone());
+    fn add(&mut self, vm: VmId, size: Resources) {
+        self.vms.push(vm);
         self.used += size;
     }
 }
 
-/// A VM with what is needed of it: VMs are large and lie apart, so that following references to them takes several times as
-/// long.
+/// A VM with what is needed of it, taken in the order of the memory: once they are sorted, following references to VMs and
+/// their names takes several times as long.
 struct PlacedVm<'a> {
+    id: VmId,
     /// Seconds and nanoseconds.
     created: (i64, i32),
     memory: Reverse<u64>,
@@ -142,10 +143,10 @@ fn in_order<'a>(vms: &'a [ProjectVm], bucket_of: &BTreeMap<Place<'_>, usize>) ->
         let place = group.and_then(|group| bucket_of.get(&(&vm.zone, group))).copied();
         let created = vm.created.map_or((i64::MIN, 0), |time| (time.as_second(), time.subsec_nanosecond()));
         let memory = Reverse(vm.memory_mib);
-        PlacedVm { created, memory, vcpus: vm.vcpus, is_held: vm.is_held, place, vm }
+        PlacedVm { id: vm.id.clone(), created, memory, vcpus: vm.vcpus, is_held: vm.is_held, place, vm }
     };
     let mut all: Vec<PlacedVm<'_>> = vms.iter().map(placed).collect();
-    all.sort_unstable_by(|a, b| (a.created, a.memory).cmp(&(b.created, b.memory)).then_with(|| a.vm.id.cmp(&b.vm.id)));
+    all.sort_unstable_by(|a, b| (a.created, a.memory).cmp(&(b.created, b.memory)).then_with(|| a.id.cmp(&b.id)));
     all
 }
 
