@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use berth_cluster::testing::opened;
 use berth_cluster::{Action, FlavorGroupsCache, Reconciler as _, Requests, Routes};
-use berth_core::flavor::Flavor;
 use berth_crds::conditions::{Status, ready_condition};
 use berth_crds::hypervisor::Instance;
 use berth_crds::{CommittedResourceStatus, names, testing};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
+use berth_testkit::vms::slot_flavor;
 use berth_testkit::{Refusal, Server, World, next, seeds};
 use berth_usage::{Context, ProjectKey, Settings, UsageController, UsageMetrics};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
@@ -45,16 +45,21 @@ struct Scene {
     controller: Arc<UsageController>,
     /// When each project is due, in seconds since the start.
     due: BTreeSet<(u64, ProjectKey)>,
-    now: u64,
 }
 
 /// Goes on only when it is set, to so many seconds after a start.
 #[derive(Clone, Debug, Default)]
 struct CountedClock(Arc<AtomicU64>);
 
+impl CountedClock {
+    fn seconds(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl Clock for CountedClock {
     fn now(&self) -> Timestamp {
-        let seconds = i64::try_from(self.0.load(Ordering::Relaxed)).unwrap_or_default();
+        let seconds = i64::try_from(self.seconds()).unwrap_or_default();
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365 * 50) + SignedDuration::from_secs(seconds)
     }
 }
@@ -140,7 +145,7 @@ impl Scene {
         }));
         world.declare(&controller, &requests)?;
         world.list().map_err(refused)?;
-        let scene = Self { vms, clock, server, world, source, requests, controller, due: BTreeSet::new(), now: 0 };
+        let scene = Self { vms, clock, server, world, source, requests, controller, due: BTreeSet::new() };
         scene.read_vms();
         scene.requests.add(scene.controller.first_keys());
         Ok(scene)
@@ -148,26 +153,18 @@ impl Scene {
 
     /// A complete read, without the database.
     fn read_vms(&self) {
-        let flavor = Flavor {
-            name: testing::FLAVOR.into(),
-            vcpus: 30,
-            memory_mib: 480 * 1024,
-            disk_gib: 0,
-            extra_specs: BTreeMap::new(),
-        };
         let rows = (0..self.vms).map(row).collect();
-        self.source.publish(VmSnapshot::new(rows, vec![flavor], self.clock.now()));
+        self.source.publish(VmSnapshot::new(rows, vec![slot_flavor()], self.clock.now()));
     }
 
     /// So many seconds pass; the tables are read and projects are reconciled when they are due. Returns the number of
     /// reconciliations.
     async fn pass(&mut self, seconds: u64) -> Result<usize, Error> {
-        let (end, mut runs) = (self.now + seconds, self.settle().await?);
+        let (end, mut runs) = (self.clock.seconds() + seconds, self.settle().await?);
         loop {
-            let read = (self.now / READ + 1) * READ;
+            let read = (self.clock.seconds() / READ + 1) * READ;
             let next = self.due.first().map_or(read, |(at, _)| *at).min(read).min(end);
             self.clock.0.store(next, Ordering::Relaxed);
-            self.now = next;
             if next == read {
                 self.read_vms();
             }
@@ -190,7 +187,7 @@ impl Scene {
             let action = self.controller.reconcile(key.clone()).await;
             let action = action.map_err(|error| Error::Scene(format!("a project cannot be reconciled: {error}")))?;
             if let Action::RequeueAfter(delay) = action {
-                self.due.insert((self.now + delay.as_secs().max(1), key));
+                self.due.insert((self.clock.seconds() + delay.as_secs().max(1), key));
             }
             if self.requests.is_empty() {
                 self.world.deliver().map_err(refused)?;

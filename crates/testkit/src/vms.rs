@@ -50,6 +50,12 @@ fn is_half(id: &str) -> bool {
     id.starts_with("half")
 }
 
+/// The flavor of a whole slot, with its sizes.
+pub fn slot_flavor() -> Flavor {
+    let (vcpus, memory_mib) = (u32::try_from(SLOT_CORES).unwrap_or(u32::MAX), SLOT_GIB * 1024);
+    Flavor { vcpus, memory_mib, ..flavor(testing::FLAVOR) }
+}
+
 /// Only its name counts: sizes come from the flavor groups.
 fn flavor(name: &str) -> Flavor {
     Flavor { name: name.into(), vcpus: 1, memory_mib: 1, disk_gib: 0, extra_specs: BTreeMap::new() }

@@ -34,7 +34,10 @@ impl<K: Kind> Feeding<K> {
         let version = page.version.clone();
         let is_older = page.is_before(seen);
         if is_older && !progress.has_lost_past && !self.has_lost(seen).await? {
-            return Err(WatchError::passing(format!("an outdated list: it is of version {version}, {seen} was seen")));
+            let why = format!(
+                "the API server lists an outdated state (version {version}, {seen} was seen); it is asked again"
+            );
+            return Err(WatchError::passing(why));
         }
         let mut instead = (progress.has_lost_past || is_older).then(Vec::new);
         if instead.is_some() {

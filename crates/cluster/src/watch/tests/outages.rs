@@ -243,7 +243,8 @@ async fn an_outdated_list_of_a_server_that_has_its_past_is_not_believed() {
     remote.becomes(Mood::Outdated(1000));
     a_while().await;
     assert_eq!(fed.names(), ["az-b/a"]);
-    assert_eq!(fed.why_partial("az-b"), "its watch fails: an outdated list: it is of version 997, 1000 was seen");
+    let why = "the API server lists an outdated state (version 997, 1000 was seen); it is asked again";
+    assert_eq!(fed.why_partial("az-b"), format!("its watch fails: {why}"));
     remote.becomes(fine(&[thing("a", "a", 999), thing("b", "b", 1001)], 1001));
     a_while().await;
     assert_eq!((fed.names(), fed.is_complete("az-b")), (vec!["az-b/a".to_owned(), "az-b/b".to_owned()], true));

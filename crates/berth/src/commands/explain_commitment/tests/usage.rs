@@ -1,10 +1,9 @@
 //! The VMs that use a commitment.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use berth_core::flavor::Flavor;
 use berth_crds::{CommittedResource, names, testing};
+use berth_testkit::vms::slot_flavor;
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use serde_json::json;
 
@@ -25,15 +24,8 @@ async fn with_vms(scene: &Scene, count: i64) -> ClusterSnapshot {
         flavor: testing::FLAVOR.into(),
         ..VmRow::default()
     };
-    let flavor = Flavor {
-        name: testing::FLAVOR.into(),
-        vcpus: 30,
-        memory_mib: 480 * 1024,
-        disk_gib: 0,
-        extra_specs: BTreeMap::new(),
-    };
     let vms = VmSource::new(scene.clock.clone(), Duration::from_secs(3600));
-    vms.publish(VmSnapshot::new((1..=count).map(row).collect(), vec![flavor], scene.clock.now()));
+    vms.publish(VmSnapshot::new((1..=count).map(row).collect(), vec![slot_flavor()], scene.clock.now()));
     snapshot.memory.vms = vms;
     snapshot
 }
