@@ -3,6 +3,7 @@
 //! is no test: it asserts no times, only the number of writes.
 
 mod attack;
+mod capacity_split;
 mod changes;
 mod cloud;
 mod error;
@@ -91,6 +92,8 @@ enum Part {
     Planner,
     /// Row u: the assignment of VMs to commitments.
     Usage,
+    /// Row y: the split of free capacity between flavor groups.
+    CapacitySplit,
     /// Rows a and b: the operator beside a client that only writes.
     Floor,
     /// Row d: what a slot costs in small and large clouds, and what a large one costs at rest.
@@ -190,6 +193,7 @@ impl Part {
         Self::Scheduler,
         Self::Planner,
         Self::Usage,
+        Self::CapacitySplit,
         Self::Floor,
         Self::Scale,
         Self::Restart,
@@ -209,6 +213,7 @@ impl Part {
             Self::Scheduler => Ok(vec![scheduler::measure(size).await?]),
             Self::Planner => planner::measure(),
             Self::Usage => Ok(vec![usage::measure()]),
+            Self::CapacitySplit => Ok(vec![capacity_split::measure()]),
             Self::Floor => floor::measure(size).await,
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,

@@ -1,6 +1,6 @@
 //! The block formula: how much a reservation blocks on a host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::host::{Amounts, Host};
 use crate::ids::VmId;
@@ -27,6 +27,22 @@ pub fn block_alone(reservation: &Reservation, host: &Host) -> Option<Block> {
     counted.is_empty().then_some(block)
 }
 
+/// The slots of commitments on a host, each with the sizes of the confirmed VMs in it; `reservations` as for [`blocks_on`].
+pub fn confirmed_vms<'a>(
+    host: &Host,
+    reservations: impl IntoIterator<Item = &'a Reservation>,
+) -> Vec<(&'a Reservation, Vec<Resources>)> {
+    let mut counted = BTreeSet::new();
+    let mut slots = Vec::new();
+    for reservation in reservations {
+        let ReservationKind::Committed(expected) = &reservation.kind else { continue };
+        let mut vms = Vec::new();
+        visit_expected(expected, host, &mut counted, |vm, is_there| vms.extend(is_there.then_some(vm)));
+        slots.push((reservation, vms));
+    }
+    slots
+}
+
 /// The block of one reservation on one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
@@ -50,21 +66,29 @@ fn block(reservation: &Reservation, host: &Host, counted: &mut BTreeSet<VmId>) -
         return Block { block: size, pending: Resources::ZERO };
     };
     let (mut confirmed, mut pending) = (Resources::ZERO, Resources::ZERO);
-    for (vm, resources) in expected {
-        let resources = resources.at_least_zero();
-        if !host.instances.contains_key(vm) {
-            pending += resources;
-        } else if counted.insert(vm.clone()) {
-            confirmed += resources;
+    visit_expected(expected, host, counted, |vm, is_there| {
+        *(if is_there { &mut confirmed } else { &mut pending }) += vm;
+    });
+    Block { block: (size - confirmed).at_least_zero().max(pending), pending }
+}
+
+/// Calls `visit` with the size of each expected VM, and whether it is confirmed. A VM that was counted before is left out.
+fn visit_expected(
+    expected: &BTreeMap<VmId, Resources>,
+    host: &Host,
+    counted: &mut BTreeSet<VmId>,
+    mut visit: impl FnMut(Resources, bool),
+) {
+    for (vm, size) in expected {
+        let is_there = host.instances.contains_key(vm);
+        if !is_there || counted.insert(vm.clone()) {
+            visit(size.at_least_zero(), is_there);
         }
     }
-    Block { block: (size - confirmed).at_least_zero().max(pending), pending }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -108,6 +132,40 @@ mod tests {
 
     fn vm((name, (gib, cpu)): (&'static str, (u64, i64))) -> (&'static str, Resources) {
         (name, size(gib, cpu))
+    }
+
+    #[test]
+    fn the_rest_of_a_slot_of_64_gib_and_16_cores_is_blocked() {
+        let whole = size(64, 16);
+        let (running, small) = (("r", size(24, 6)), ("s", size(8, 2)));
+        let table = [
+            (vec![], whole),
+            (vec![running], size(40, 10)),
+            (vec![running, small], size(40, 10)),
+            (vec![running, ("l", size(48, 12))], size(48, 12)),
+            (vec![("resized", size(80, 20))], size(0, 0)),
+        ];
+        for (vms, expected) in table {
+            assert_eq!(blocked(&slot("s", whole, &vms), &host(&["r", "resized"])), expected, "{vms:?}");
+        }
+    }
+
+    #[test]
+    fn a_slot_that_moves_is_blocked_in_full_on_the_host_that_its_vm_is_not_on() {
+        let moving = Reservation { status_host: Some("g".into()), ..slot("s", size(64, 16), &[("r", size(24, 6))]) };
+        assert_eq!(moving.hosts().map(HostName::as_str).collect::<Vec<_>>(), ["h", "g"]);
+        assert_eq!(blocked(&moving, &host(&["r"])), size(40, 10), "the VM is there");
+        assert_eq!(blocked(&moving, &host(&[])), size(64, 16));
+    }
+
+    #[test]
+    fn a_vm_that_two_slots_expect_is_confirmed_in_the_first() {
+        let (a, b) = (slot("a", size(64, 16), &[vm(A)]), slot("b", size(64, 16), &[vm(A), vm(B)]));
+        let failover = Reservation { kind: ReservationKind::Failover(["a".into()].into()), ..a.clone() };
+        let host = host(&["a"]);
+        let confirmed = confirmed_vms(&host, [&a, &b, &failover]);
+        let found: Vec<_> = confirmed.iter().map(|(slot, vms)| (slot.key.name.as_str(), vms.len())).collect();
+        assert_eq!(found, [("a", 1), ("b", 0)]);
     }
 
     #[test]

@@ -182,6 +182,17 @@ impl FlavorGroups {
         self.iter().find(|group| group.flavor(flavor).is_some())
     }
 
+    /// The first group, by name, of each flavor that a group has, also of those without memory.
+    pub fn by_flavor(&self) -> BTreeMap<&FlavorName, &FlavorGroup> {
+        let mut of_flavor = BTreeMap::new();
+        for group in self.iter() {
+            for flavor in group.all_flavors() {
+                of_flavor.entry(&flavor.name).or_insert(group);
+            }
+        }
+        of_flavor
+    }
+
     pub fn len(&self) -> usize {
         self.groups.len()
     }
@@ -284,6 +295,8 @@ mod tests {
             ["xl", "l", "s", "none"]
         );
         assert_eq!(groups.group_of(&"l".into()).unwrap().name.as_str(), "g");
+        let by_flavor = groups.by_flavor();
+        assert_eq!((by_flavor.len(), by_flavor[&FlavorName::from("none")].name.as_str()), (4, "g"));
     }
 
     #[test]

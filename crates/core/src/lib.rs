@@ -2,6 +2,7 @@
 
 pub mod backoff;
 pub mod block;
+pub mod capacity;
 pub mod commitment;
 pub mod flavor;
 pub mod host;

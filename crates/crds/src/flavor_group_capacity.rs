@@ -90,6 +90,15 @@ pub struct FlavorGroupCapacityStatus {
     /// Memory of these VMs in declared units of the group, summed per VM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_units: Option<i64>,
+    /// VMs of the smallest flavor that fit into what slots hold beyond their VMs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved_instances: Option<i64>,
+    /// What the slots of the group hold beyond their VMs; absent if nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reserved_resources: BTreeMap<String, Quantity>,
+    /// Memory of the same in declared units of the group, summed per slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved_units: Option<i64>,
     /// Last successful write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reconcile_at: Option<Time>,

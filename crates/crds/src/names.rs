@@ -23,10 +23,14 @@ pub fn slot(commitment: &str, number: u64) -> String {
 
 /// Name of the FlavorGroupCapacity of a flavor group in a zone.
 ///
-/// The readable part may be the same for two pairs; the hash of the original spelling tells them apart.
+/// Each byte that a label cannot have becomes `-`. The readable part may be the same for two pairs; the hash of the original
+/// spelling tells them apart.
 pub fn flavor_group_capacity(group: &str, zone: &str) -> String {
-    let readable = format!("{group}-{zone}").to_lowercase().replace(['_', '.'], "-");
-    format!("{}-{}", cut(&readable, MAX_PREFIX), hash(&[group, zone]))
+    let lower = format!("{group}-{zone}").to_ascii_lowercase();
+    let readable: String = lower.bytes().map(|byte| sanitised(char::from(byte))).collect();
+    // A name begins with a letter or a digit.
+    let readable = readable.trim_start_matches('-');
+    format!("{}-{}", cut(readable, MAX_PREFIX), hash(&[group, zone])).trim_start_matches('-').to_owned()
 }
 
 /// Name of the ProjectQuota of a project in a zone.
@@ -121,10 +125,31 @@ mod tests {
             ("x", "y-z", "x-y-z-d0a573"),
             ("3107", "eu-test-1b", "3107-eu-test-1b-09999b"),
             (long, "eu-test-1b", "gp-v4-general-purpose-with-a-rather-long-group-name-end--04eff5"),
+            ("kvm_v2_hana_s", "eu-nl-1a", "kvm-v2-hana-s-eu-nl-1a-829f33"),
+            ("2101", "eu-nl-1b", "2101-eu-nl-1b-e10024"),
+            ("gp.small", "Zone_A", "gp-small-zone-a-d850d7"),
+            ("gp-small", "zone-a", "gp-small-zone-a-c6ab5c"),
+            (
+                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                "very-long-availability-zone-name-1a",
+                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-very-long-avail-3f1974",
+            ),
         ];
         for (group, zone, name) in table {
             assert_eq!(flavor_group_capacity(group, zone), name);
         }
+    }
+
+    #[test]
+    fn a_capacity_of_a_group_or_zone_that_is_no_name_gets_a_valid_one() {
+        let long = "\u{f6}".repeat(60);
+        for (group, zone) in [("a b", "z/1"), ("gr\u{f6}\u{df}e", "z"), ("_g", "z"), ("\u{f6}", "\u{f6}"), (&long, "z")]
+        {
+            let name = flavor_group_capacity(group, zone);
+            assert!(super::is_valid(&name) && name.len() <= 63, "{group} {zone}: {name}");
+        }
+        assert!(flavor_group_capacity("gr\u{f6}\u{df}e", "z").starts_with("gr----e-z-"), "each byte");
+        assert_ne!(flavor_group_capacity("a b", "z"), flavor_group_capacity("a/b", "z"));
     }
 
     #[test]

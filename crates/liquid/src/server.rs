@@ -10,6 +10,7 @@ mod metrics;
 mod policies;
 mod project;
 mod refusal;
+mod reported;
 #[cfg(test)]
 mod tests;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use berth_cluster::{Manager, Scope};
 use berth_committed_resource::{ChangeVerdict, ProposedCommitment};
 use berth_http::{Forwarder, Role};
+use berth_liquid::capacity::CapacityReports;
 use berth_liquid::configured::resource_config;
 use berth_liquid::info::{self, InfoMap, InfoPublisher, InfoPublisherParts};
 use berth_liquid::server::{BodyLimits, LiquidAccess, LiquidApi, LiquidCallers, LiquidParts, Switches};
@@ -48,6 +49,7 @@ pub(crate) fn liquid_api(
         published: memory.published_info.clone(),
         changes: Some(Arc::new(change_service(memory, environment, deciding, forwarder))),
         usage: usage_reports(memory),
+        capacity: capacity_reports(memory, environment),
         switches: switches(keys),
         access,
         callers: LiquidCallers { authentication, policies },
@@ -64,6 +66,21 @@ fn usage_reports(memory: &Memory) -> UsageReports {
         hypervisors: stores.hypervisors.clone(),
         quotas: stores.quotas.clone(),
         vms: memory.vms.clone(),
+    }
+}
+
+fn capacity_reports(memory: &Memory, environment: &Environment<'_>) -> CapacityReports {
+    /// Cycles of the capacity controller without a write after which an object is outdated.
+    const CYCLES: u32 = 3;
+    let stores = &memory.stores;
+    CapacityReports {
+        groups: memory.flavor_groups.clone(),
+        capacities: stores.capacities.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        vms: memory.vms.clone(),
+        routes: environment.routes.clone(),
+        clock: environment.clock.clone(),
+        max_age: environment.configuration.capacity.reconcile_interval.saturating_mul(CYCLES),
     }
 }
 

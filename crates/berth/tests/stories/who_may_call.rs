@@ -84,7 +84,7 @@ const PLACEMENT: Row = Row { routes: "every other rule of Placement", outcomes: 
 /// Method and path below `/commitments/v1/`, the status for callers that may, and the row.
 const LIQUID: [(&str, &str, u16, &Row); 5] = [
     ("GET", "info", 200, &LIQUID_READ),
-    ("POST", "report-capacity", 503, &LIQUID_READ),
+    ("POST", "report-capacity", 200, &LIQUID_READ),
     ("POST", "projects/7b1d0f7e-6c3c-4d0c-9b55-3d1c1a5e2b4f/report-usage", 503, &LIQUID_READ),
     ("PUT", "projects/7b1d0f7e-6c3c-4d0c-9b55-3d1c1a5e2b4f/quota", 503, &LIQUID_WRITE),
     ("POST", "change-commitments", 400, &LIQUID_WRITE),

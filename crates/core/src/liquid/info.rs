@@ -113,6 +113,12 @@ impl ServiceInfo {
         let version = next_version(published, &resources, times);
         Self::new(version, resources)
     }
+
+    /// The published unit of the RAM of a group.
+    pub fn ram_unit(&self, group: &GroupName) -> RamUnit {
+        let published = self.resources.get(&resource_name(group, ResourceKind::Ram));
+        published.and_then(|info| RamUnit::parse(&info.unit)).unwrap_or_default()
+    }
 }
 
 /// The resources of all groups, three of each, also of groups that are not configured.

@@ -10,7 +10,7 @@ use super::request::DecodeError;
 use super::units::RamUnit;
 use super::wire::{self, Object};
 use crate::flavor::{Flavor, FlavorGroup, FlavorGroups};
-use crate::ids::{CommitmentUuid, FlavorName, GroupName, Zone};
+use crate::ids::{CommitmentUuid, GroupName, Zone};
 use crate::usage::declared_units;
 
 /// Where VMs are counted whose zone the request does not list.
@@ -134,32 +134,21 @@ pub fn build_report<'a>(facts: &UsageFacts<'a>) -> UsageReport<'a> {
 }
 
 fn vms_by_group<'a>(facts: &UsageFacts<'a>) -> BTreeMap<GroupName, VmsByZone<'a>> {
-    let group_of = groups_of_flavors(facts.groups);
+    let group_of = facts.groups.by_flavor();
     let none: VmsByZone<'_> = facts.zones.iter().map(|zone| (zone.as_str(), Vec::new())).collect();
     let mut by_group: BTreeMap<GroupName, VmsByZone<'_>> = BTreeMap::new();
     for vm in facts.vms {
-        let Some(group) = group_of.get(&vm.flavor.name) else { continue };
-        if !by_group.contains_key(*group) {
-            by_group.insert((*group).clone(), none.clone());
+        let Some(group) = group_of.get(&vm.flavor.name).map(|group| &group.name) else { continue };
+        if !by_group.contains_key(group) {
+            by_group.insert(group.clone(), none.clone());
         }
-        let zones = by_group.get_mut(*group);
+        let zones = by_group.get_mut(group);
         let zone = facts.zones.get(&vm.zone).map_or(UNKNOWN, Zone::as_str);
         if let Some(zones) = zones {
             zones.entry(zone).or_default().push(vm);
         }
     }
     by_group
-}
-
-/// The first group by name that has the flavor, as everywhere.
-fn groups_of_flavors(groups: &FlavorGroups) -> BTreeMap<&FlavorName, &GroupName> {
-    let mut of_flavor = BTreeMap::new();
-    for group in groups.iter() {
-        for flavor in group.all_flavors() {
-            of_flavor.entry(&flavor.name).or_insert(&group.name);
-        }
-    }
-    of_flavor
 }
 
 fn resource_usage<'a>(
@@ -169,7 +158,7 @@ fn resource_usage<'a>(
     zones: &VmsByZone<'a>,
 ) -> ResourceUsage<'a> {
     let name = resource_name(group, kind);
-    let unit = ram_unit(facts.info, group);
+    let unit = facts.info.ram_unit(group);
     let has_quota = facts.info.resources.get(&name).is_some_and(|info| info.has_quota);
     let usage = |(zone, vms): (&&'a str, &Vec<&'a ReportedVm<'a>>)| {
         // Limes accepts no quota where it has no zone.
@@ -184,13 +173,8 @@ fn resource_usage<'a>(
     ResourceUsage { forbidden: false, per_zone: zones.iter().map(usage).collect() }
 }
 
-fn ram_unit(info: &ServiceInfo, group: &GroupName) -> RamUnit {
-    let published = info.resources.get(&resource_name(group, ResourceKind::Ram));
-    published.and_then(|info| RamUnit::parse(&info.unit)).unwrap_or_default()
-}
-
 fn ram_units(group: Option<&FlavorGroup>, unit: RamUnit, vms: &[&ReportedVm<'_>]) -> u64 {
-    group.map_or(0, |group| declared_units(group, unit, vms.iter().map(|vm| vm.flavor.memory_mib)))
+    group.map_or(0, |group| declared_units(group.ratio, unit, vms.iter().map(|vm| vm.flavor.memory_mib)))
 }
 
 fn quota(all: &QuotaByZone, zone: &str, name: &str, kind: ResourceKind, unit: RamUnit) -> i64 {

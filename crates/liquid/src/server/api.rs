@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use berth_core::liquid::capacity::CapacityRequest;
 use berth_core::liquid::usage::UsageRequest;
 use berth_http::RequestId;
 use berth_http::request_id::X_REQUEST_ID;
@@ -18,6 +19,7 @@ use super::handler::{ChangeCall, ChangeHandler};
 use super::metrics::LiquidMetrics;
 use super::project;
 use super::refusal::Refusal;
+use crate::capacity::CapacityReports;
 use crate::info::{InfoSource, Publication, PublishedInfo};
 use crate::usage::{UsageError, UsageReports};
 
@@ -37,6 +39,7 @@ pub struct LiquidParts {
     /// `None`: changes are not part of this version.
     pub changes: Option<Arc<dyn ChangeHandler>>,
     pub usage: UsageReports,
+    pub capacity: CapacityReports,
     pub switches: Switches,
     pub access: LiquidAccess,
     pub callers: LiquidCallers,
@@ -50,6 +53,7 @@ pub struct LiquidApi {
     published: PublishedInfo,
     changes: Option<Arc<dyn ChangeHandler>>,
     usage: UsageReports,
+    capacity: CapacityReports,
     switches: Switches,
     access: LiquidAccess,
     callers: LiquidCallers,
@@ -59,8 +63,10 @@ pub struct LiquidApi {
 
 impl LiquidApi {
     pub fn new(parts: LiquidParts) -> Self {
-        let LiquidParts { source, published, changes, usage, switches, access, callers, limits, metrics } = parts;
-        Self { source, published, changes, usage, switches, access, callers, bodies: BodyReader::new(limits), metrics }
+        let LiquidParts { source, published, changes, usage, capacity, switches, access, callers, limits, metrics } =
+            parts;
+        let bodies = BodyReader::new(limits);
+        Self { source, published, changes, usage, capacity, switches, access, callers, bodies, metrics }
     }
 
     pub(super) fn body_limit(&self) -> usize {
@@ -97,7 +103,7 @@ impl LiquidApi {
         match endpoint {
             Endpoint::Info => self.info(),
             Endpoint::Change => self.change(id, request).await,
-            Endpoint::Capacity => Err(Refusal::NotInThisVersion),
+            Endpoint::Capacity => self.capacity(request).await,
             Endpoint::Usage => self.usage(request).await,
             Endpoint::Quota => {
                 project::check(request.uri().path())?;
@@ -122,6 +128,16 @@ impl LiquidApi {
         let published = self.published()?;
         let report = self.usage.report(&published.info, &project, &asked);
         report.map(json).map_err(|error: UsageError| Refusal::NoReport("usage", error.to_string()))
+    }
+
+    async fn capacity(&self, request: Request) -> Result<Response, Refusal> {
+        let (body, _share) = self.bodies.read(request).await?;
+        let asked = CapacityRequest::decode(&body).map_err(|error| Refusal::InvalidBody(error.to_string()))?;
+        let published = self.published()?;
+        let report = self.capacity.report(&published.info, &asked);
+        let report = report.map_err(|error| Refusal::NoCapacity(error.to_string()))?;
+        self.metrics.show_capacity(&report, &published.info);
+        Ok(json(report.json))
     }
 
     async fn change(&self, id: &RequestId, request: Request) -> Result<Response, Refusal> {

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use berth_core::liquid::info::ServiceInfo;
 use berth_telemetry::declare_metrics;
 use berth_telemetry::metrics::{Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec};
 
 use super::endpoint::Endpoint;
 use super::handler::AnsweredChange;
+use super::reported::ReportedCapacity;
+use crate::capacity::MadeReport;
 
 /// Buckets in seconds.
 const CHANGE: [f64; 10] = [0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 20.0, 30.0];
@@ -50,12 +53,12 @@ declare_metrics! {
 
 /// The metrics of the API. Clones share their values.
 #[derive(Clone, Debug)]
-pub struct LiquidMetrics(LiquidSeries);
+pub struct LiquidMetrics(LiquidSeries, ReportedCapacity);
 
 impl LiquidMetrics {
     /// Registers them with the usual series at 0; once per process.
     pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
-        let registered = Self(LiquidSeries::register(metrics)?);
+        let registered = Self(LiquidSeries::register(metrics)?, ReportedCapacity::register(metrics)?);
         registered.begin_at_zero();
         Ok(registered)
     }
@@ -69,6 +72,11 @@ impl LiquidMetrics {
     /// Counts a request for changes whose outcome was not known in time.
     pub fn count_timeout(&self, is_dry_run: bool) {
         self.0.change_timeouts.with_label_values(&[text(is_dry_run)]).inc();
+    }
+
+    /// Shows what was reported.
+    pub(super) fn show_capacity(&self, report: &MadeReport, info: &ServiceInfo) {
+        self.1.show(report, info);
     }
 
     pub(super) fn answered(&self, endpoint: Endpoint, response: &Response, took: Duration) {
@@ -98,7 +106,7 @@ impl LiquidMetrics {
     fn begin_at_zero(&self) {
         for (endpoint, codes) in [
             (Endpoint::Info, &["200", "401", "403", "405", "500", "503"][..]),
-            (Endpoint::Capacity, &["200", "401", "403", "500", "503"]),
+            (Endpoint::Capacity, &["200", "400", "401", "403", "500", "503"]),
             (Endpoint::Usage, &["200", "400", "401", "403", "405", "500", "503"]),
             (Endpoint::Quota, &["204", "400", "401", "403", "405", "500", "503"]),
         ] {

@@ -42,6 +42,8 @@ pub(super) enum Refusal {
     NothingPublished(String),
     /// The report, and why it cannot be made now.
     NoReport(&'static str, String),
+    /// Why the capacity cannot be reported now.
+    NoCapacity(String),
 }
 
 impl Refusal {
@@ -60,7 +62,8 @@ impl Refusal {
             | Self::Overloaded
             | Self::NotInThisVersion
             | Self::NothingPublished(_)
-            | Self::NoReport(..) => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::NoReport(..)
+            | Self::NoCapacity(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -81,6 +84,7 @@ impl Refusal {
             Self::NotInThisVersion => "not part of this version yet".to_owned(),
             Self::NothingPublished(reason) => format!("Service temporarily unavailable: {reason}"),
             Self::NoReport(report, reason) => format!("Failed to generate {report} report: {reason}"),
+            Self::NoCapacity(reason) => format!("Failed to calculate capacity: {reason}"),
         }
     }
 
@@ -99,7 +103,9 @@ impl Refusal {
         let headers = response.headers_mut();
         match self {
             Self::Method(allowed) => drop(HeaderValue::from_str(allowed.as_str()).map(|it| headers.insert(ALLOW, it))),
-            Self::Overloaded | Self::UnknownCaller(_) | Self::NoReport(..) => drop(headers.insert(RETRY_AFTER, SOON)),
+            Self::Overloaded | Self::UnknownCaller(_) | Self::NoReport(..) | Self::NoCapacity(_) => {
+                drop(headers.insert(RETRY_AFTER, SOON));
+            }
             _ => {}
         }
         response.extensions_mut().insert(LogReason::Text(escape_line(&self.reason(), LONGEST)));

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::capacity::tests::reports_of_one_object;
 use crate::info::tests::{changed, config, features, groups, knowledge, knowledges, source};
 use crate::info::{InfoFacts, LiveCommitments, PublishedInfo, plan};
 use crate::usage::tests::{reports, vms};
@@ -75,6 +76,7 @@ impl Setting {
             published: published(),
             changes: Some(Arc::new(Echo)),
             usage: reports(Vec::new(), vms(Vec::new())),
+            capacity: reports_of_one_object(),
             switches: enabled,
             access: LiquidAccess::Open,
             callers: LiquidCallers { authentication: Arc::new(Off), policies: default_policies() },
@@ -220,7 +222,7 @@ async fn a_switch_closes_its_endpoint_before_path_and_body_are_read() {
 #[tokio::test]
 async fn endpoints_that_do_not_exist_yet_answer_503() {
     let setting = Setting::new(|parts| parts.changes = None);
-    for (method, path) in [(Method::POST, CHANGE), (Method::POST, CAPACITY), (Method::PUT, QUOTA)] {
+    for (method, path) in [(Method::POST, CHANGE), (Method::PUT, QUOTA)] {
         assert_eq!(setting.text(method, path).await, (503, "not part of this version yet".to_owned()), "{path}");
     }
     assert!(setting.counts(r#"cortex_committed_resource_quota_api_requests_total{status_code="503"} 1"#));
@@ -259,6 +261,70 @@ async fn a_usage_report_checks_the_path_then_the_body_then_its_sources() {
     let setting = Setting::new(|parts| parts.usage.vms = VmSource::none());
     let text = "Failed to generate usage report: failed to get project VMs: vm source not configured\n";
     assert_eq!(send(&setting).await, (503, text.to_owned()));
+}
+
+/// A report of capacity, as status and text.
+async fn capacity(setting: &Setting, body: &str) -> (u16, String) {
+    let answer = setting.send(Request::post(CAPACITY).body(Body::from(body.to_owned())).unwrap()).await;
+    (answer.status.as_u16(), answer.body)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_capacity_report_is_answered_in_json_and_shown_in_the_metrics() {
+    let setting = setting();
+    let body = r#"{"allAZs": ["eu-x-1a", "nowhere"], "demandByResource": {}}"#;
+    let request = Request::post(CAPACITY).header("X-Request-ID", "s-1").body(Body::from(body)).unwrap();
+    let answer = setting.send(request).await;
+    assert_eq!((answer.status, answer.header("x-request-id")), (StatusCode::OK, "s-1"));
+    assert_eq!(answer.header("content-type"), "application/json");
+    let report: Value = serde_json::from_str(&answer.body).unwrap();
+    let cores = &report["resources"]["hw_version_gp_v1_cores"]["perAZ"];
+    assert_eq!(*cores, json!({"eu-x-1a": {"capacity": 26, "usage": 20}, "nowhere": {"capacity": 0}}));
+    assert!(setting.counts(r#"cortex_committed_resource_capacity_api_requests_total{status_code="200"} 1"#));
+    let shown = |line: &str| setting.counts(&format!("cortex_committed_resource_reported_capacity{line}"));
+    assert!(shown(r#"{az="eu-x-1a",resource="hw_version_gp_v1_ram",unit_size="1"} 104"#));
+    assert!(shown(r#"{az="eu-x-1a",resource="hw_version_hana_v3_ram",unit_size="480"} 0"#));
+    assert!(!shown(r#"{az="nowhere",resource="hw_version_gp_v1_ram",unit_size="1"} 0"#), "a zone of the client alone");
+    assert_eq!(capacity(&setting, r#"{"allAZs": []}"#).await.0, 200);
+    assert!(!shown(r#"{az="eu-x-1a",resource="hw_version_gp_v1_ram",unit_size="1"} 104"#), "not in the last report");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_capacity_that_falls_to_zero_with_its_object_is_still_shown() {
+    let mut object = None;
+    let setting = Setting::new(|parts| object = Some(parts.capacity.capacities.clone()));
+    let body = r#"{"allAZs": ["eu-x-1a"]}"#;
+    assert_eq!(capacity(&setting, body).await.0, 200);
+    let store = object.unwrap();
+    let entry = store.all().remove(0);
+    berth_cluster::testing::deleted(&store, &entry.key.cluster, (*entry.object).clone());
+    assert_eq!(capacity(&setting, body).await.0, 200);
+    let line = r#"{az="eu-x-1a",resource="hw_version_gp_v1_ram",unit_size="1"} 0"#;
+    assert!(setting.counts(&format!("cortex_committed_resource_reported_capacity{line}")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_capacity_report_checks_the_body_then_its_sources() {
+    let setting = Setting::new(|parts| {
+        parts.published = PublishedInfo::default();
+        parts.capacity.max_age = std::time::Duration::from_secs(60);
+    });
+    let (status, text) = capacity(&setting, r#"{"allAZs": 7}"#).await;
+    assert_eq!(status, 400);
+    assert!(text.starts_with("Invalid request body: allAZs: invalid type: integer"), "{text}");
+    let unpublished = "Service temporarily unavailable: the service info is not published yet\n";
+    assert_eq!(capacity(&setting, "").await, (503, unpublished.to_owned()), "an empty body is an empty request");
+
+    let setting = Setting::new(|parts| parts.capacity.max_age = std::time::Duration::from_secs(60));
+    assert_eq!(capacity(&setting, "").await.0, 200);
+    tokio::time::advance(std::time::Duration::from_secs(61)).await;
+    let not_ready = "Failed to calculate capacity: one or more FlavorGroupCapacity CRDs are not ready: \
+                     flavorGroup=gp_v1 az=eu-x-1a\n";
+    let body = r#"{"allAZs": ["eu-x-1a"]}"#;
+    assert_eq!(capacity(&setting, body).await, (503, not_ready.to_owned()), "it was not written for too long");
+    let answer = setting.send(Request::post(CAPACITY).body(Body::from(body)).unwrap()).await;
+    assert_eq!(answer.header("retry-after"), "5");
+    assert!(setting.counts(r#"cortex_committed_resource_capacity_api_requests_total{status_code="503"} 2"#));
 }
 
 #[tokio::test]

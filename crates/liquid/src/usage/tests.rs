@@ -23,7 +23,7 @@ fn flavor() -> FlavorName {
     groups(&features()).get(&"gp_v1".into()).unwrap().flavors[0].name.clone()
 }
 
-fn row(id: &str) -> VmRow {
+pub(crate) fn row(id: &str) -> VmRow {
     let row = VmRow { id: id.into(), name: id.into(), project: PROJECT.into(), zone: ZONE.into(), ..VmRow::default() };
     VmRow { host: "node-1".into(), flavor: flavor(), status: "ACTIVE".into(), os_type: "unknown".into(), ..row }
 }

@@ -12,7 +12,7 @@ const GENERAL_PURPOSE_PIPELINE: &str = "kvm-general-purpose-load-balancing";
 settings! {
     /// Settings of the capacity controller, all on the top level.
     pub struct Capacity = read(s) check {
-        /// Period in which capacity is measured. Longer than `capacityMinReconcileInterval`.
+        /// Period in which capacity is measured. Longer than `capacityMinReconcileInterval`. Capacity that was not written for three periods is not reported.
         reconcile_interval: Duration = duration("capacityReconcileInterval", seconds(300), Zero::Default),
         /// Least time between two successful measurements.
         min_reconcile_interval: Duration = duration("capacityMinReconcileInterval", seconds(30), Zero::Default),
