@@ -6,6 +6,7 @@ use berth_committed_resource::orphans::OrphanController;
 use berth_limes_syncer::SyncController;
 use berth_liquid::changes::ChangeController;
 use berth_liquid::info::InfoPublisher;
+use berth_liquid::quota::QuotaService;
 use berth_reservation::ReservationController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
@@ -73,6 +74,9 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
     rights.extend(UsageController::rights(&()));
     rights.extend(DisruptionLimit::rights());
     rights.extend(InfoPublisher::rights());
+    if configuration.committed_resource_api.enable_quota {
+        rights.extend(QuotaService::rights());
+    }
     rights.extend(openstack::rights(configuration));
     rights.extend(keystone::rights(configuration));
     if configuration.reservation_controller.enable_oversubscription_check {

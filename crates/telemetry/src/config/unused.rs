@@ -16,17 +16,15 @@ pub enum Cause {
 use Cause::{Foreign, Lacks};
 
 const CAPACITY: Cause = Lacks("capacity controller");
-const LIQUID: Cause = Lacks("complete LIQUID API");
 const POLLING: Cause = Lacks("polling: outcomes are watched");
 const QUOTA: Cause = Lacks("quota controller");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 27] = [
+pub const UNUSED: [(&str, Cause); 26] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
     ("enabledControllers[quota-controller]", QUOTA),
     ("schedulerURL", CAPACITY),
     ("committedResourceAPI.watchPollInterval", POLLING),
-    ("committedResourceAPI.quotaServedAvailabilityZones", LIQUID),
     ("capacityReconcileInterval", CAPACITY),
     ("capacityMinReconcileInterval", CAPACITY),
     ("capacityTotalPipeline", CAPACITY),
