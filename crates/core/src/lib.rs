@@ -10,6 +10,7 @@ pub mod liquid;
 #[doc(hidden)]
 pub mod planner;
 pub mod quantity;
+pub mod quota;
 mod quoted;
 pub mod reservation;
 pub mod slot;
