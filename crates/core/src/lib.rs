@@ -12,6 +12,7 @@ pub mod planner;
 pub mod quantity;
 pub mod quota;
 mod quoted;
+pub mod refresh;
 pub mod reservation;
 pub mod slot;
 pub mod slot_choice;

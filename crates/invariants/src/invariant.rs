@@ -94,6 +94,8 @@ pub enum Invariant {
     UsageAfterEnd,
     /// The usage of a commitment is that of an assignment from scratch.
     UsageUntrue,
+    /// The usage of quota that no commitment pays for is the usage of all VMs, for RAM without what commitments pay for.
+    PaygSum,
 }
 
 impl Invariant {

@@ -7,6 +7,7 @@ use berth_limes_syncer::SyncController;
 use berth_liquid::changes::ChangeController;
 use berth_liquid::info::InfoPublisher;
 use berth_liquid::quota::QuotaService;
+use berth_quota::QuotaController;
 use berth_reservation::ReservationController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
@@ -40,6 +41,9 @@ pub fn rights(configuration: &Configuration, duties: Duties) -> Vec<Right> {
     if configuration.enabled_tasks.contains(&Task::CommitmentsSync) {
         rights.extend(SyncController::rights(&()));
         rights.extend(openstack::limes_rights(configuration));
+    }
+    if enabled(Controller::Quota) {
+        rights.extend(QuotaController::rights(&()));
     }
     if enabled(Controller::InFlight) {
         rights.extend(InFlightController::rights(&()));
