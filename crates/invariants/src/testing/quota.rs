@@ -47,3 +47,43 @@ fn paid_gib(snapshot: &Snapshot, quota: &ProjectQuota, group: &str) -> i64 {
     };
     snapshot.commitments.values().filter_map(|object| paid(object)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use berth_core::ClusterName;
+    use berth_crds::{ProjectQuotaSpec, testing};
+
+    use super::*;
+
+    const RAM: &str = "hw_version_mem_v4_ram";
+    const CORES: &str = "hw_version_mem_v4_cores";
+
+    fn texts(payg: [i64; 2], state: CommitmentState) -> Vec<String> {
+        let mut commitment = testing::commitment("uuid-1", "480Gi");
+        commitment.spec.state = state;
+        let status = commitment.status.get_or_insert_default();
+        (status.used_resources, status.used_declared_gib) = (testing::size("40Gi", "10"), Some(40));
+        let home = ClusterName::home();
+        let snapshot = Snapshot::of([(home.clone(), Arc::new(commitment))], [], []);
+        let map = |[ram, cores]: [i64; 2]| [(RAM.to_owned(), ram), (CORES.to_owned(), cores)].into();
+        let (project_id, availability_zone) = (testing::PROJECT.to_owned(), testing::ZONE.to_owned());
+        let spec = ProjectQuotaSpec { project_id, availability_zone, ..ProjectQuotaSpec::default() };
+        let mut quota = ProjectQuota::new("quota", spec);
+        let (total_usage, payg_usage) = (map([56, 14]), map(payg));
+        quota.status = Some(ProjectQuotaStatus { total_usage, payg_usage, ..ProjectQuotaStatus::default() });
+        let key = Key::new(home, "quota");
+        broken_payg(&snapshot, [(&key, &quota)]).into_iter().map(|violation| violation.text).collect()
+    }
+
+    #[test]
+    fn commitments_pay_for_memory_only() {
+        assert_eq!(texts([16, 14], CommitmentState::Confirmed), [""; 0]);
+        assert_eq!(texts([56, 14], CommitmentState::Superseded), [""; 0]);
+        let ram = "hw_version_mem_v4_ram: 56 is used, commitments pay for 40, and 56 remain";
+        assert_eq!(texts([56, 14], CommitmentState::Confirmed), [ram]);
+        let cores = "hw_version_mem_v4_cores: 14 is used, commitments pay for 0, and 4 remain";
+        assert_eq!(texts([16, 4], CommitmentState::Guaranteed), [cores]);
+    }
+}
