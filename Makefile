@@ -137,7 +137,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1
 
-FUZZ_TARGETS := capacity_body configuration flavor_groups limes_body liquid_body names placement_body placement_head placement_query quantity request token_answer vm_rows
+FUZZ_TARGETS := capacity_body configuration flavor_groups limes_body liquid_body names placement_body placement_head placement_query quantity quota_body request token_answer vm_rows
 
 .PHONY: fuzz
 fuzz: check-tools ## Give readers what nobody has thought of, each for SECONDS=60; TARGET=request, or another one, alone.

@@ -189,7 +189,7 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Scheduler,
         Self::Planner,
         Self::Usage,

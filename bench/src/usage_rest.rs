@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use berth_cluster::testing::opened;
-use berth_cluster::{Action, FlavorGroupsCache, Reconciler as _, Requests, Routes};
+use berth_cluster::{Action, FlavorGroupsCache, ProjectKey, Reconciler as _, Requests, Routes};
 use berth_crds::conditions::{Status, ready_condition};
 use berth_crds::hypervisor::Instance;
 use berth_crds::{CommittedResourceStatus, names, testing};
@@ -15,7 +15,7 @@ use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::vms::slot_flavor;
 use berth_testkit::{Refusal, Server, World, next, seeds};
-use berth_usage::{Context, ProjectKey, Settings, UsageController, UsageMetrics};
+use berth_usage::{Context, Settings, UsageController, UsageMetrics};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use jiff::{SignedDuration, Timestamp};
 

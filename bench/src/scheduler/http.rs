@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::http::{HeaderMap, Request as HttpRequest};
+use axum::http::{HeaderMap, Method, Request as HttpRequest};
 use axum::response::Response;
 use berth_core::HostName;
 use berth_scheduler::{Answer, AnswerSettings, BuiltIn, Call, Request, Settings, Stopwatch};
@@ -233,6 +233,7 @@ impl Forwarder for Nowhere {
     fn forward<'a>(
         &'a self,
         _: &'a str,
+        _: Method,
         _: &'a str,
         _: Bytes,
         _: &'a HeaderMap,

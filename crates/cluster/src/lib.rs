@@ -33,6 +33,7 @@ mod metrics;
 mod names;
 mod pause;
 mod preflight;
+mod project_key;
 mod read_once;
 mod rights;
 mod routing;
@@ -79,6 +80,7 @@ pub use metrics::{
 };
 pub use pause::{PauseCause, Pauses};
 pub use preflight::{Need, Preflight, Verb, preflight};
+pub use project_key::ProjectKey;
 pub use read_once::{Listed, ReadError, leave_out, read_pages};
 pub use rights::{Right, Role, Rule, needs, roles};
 pub use routing::{RouteError, Routes};
@@ -86,7 +88,7 @@ pub use single::{Single, SingleKind, State};
 pub use store::{Change, CompleteStore, Completeness, CompletenessProof, Entry, Index, InvalidEntry, Partial, Store};
 pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, StoreSet, Stores, Visitor};
 pub use view_feed::{feed_changes, feed_hosts, feed_reservations};
-pub use vm_hosts::{VmHost, host_of_vm};
+pub use vm_hosts::{VmHost, changed_vms, host_of_vm, zone_of_vm};
 pub use watch::{feed, feed_optional};
 pub use write::{Call, Guard, Operation, WriteError, Writer, Written};
 

@@ -1,11 +1,14 @@
 //! Where VMs run: what the hosts list, which counts more than the row of a VM in a database.
 
+use std::collections::BTreeSet;
+
 use berth_core::{HostName, Zone};
+use berth_crds::hypervisor::Instance;
 use berth_crds::{Hypervisor, labels};
 use kube::ResourceExt as _;
 
-use crate::Store;
 use crate::indexes::HYPERVISOR_BY_VM;
+use crate::{Change, Store};
 
 /// The host that lists a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +27,36 @@ pub fn host_of_vm(hosts: &Store<Hypervisor>, vm: &str) -> Option<VmHost> {
     listed.into_iter().next()
 }
 
+/// The zone of the host that lists the VM, if it is known.
+pub fn zone_of_vm(hosts: &Store<Hypervisor>, vm: &str) -> Option<Zone> {
+    host_of_vm(hosts, vm).map(|found| found.zone).filter(|zone| !zone.is_empty())
+}
+
+/// The VMs that came to a host, went, started or stopped; all of them when it has another zone.
+pub fn changed_vms(change: &Change<Hypervisor>) -> BTreeSet<&str> {
+    let [old, new] = [&change.old, &change.new].map(|host| host.as_deref().map(instances).unwrap_or_default());
+    let [old_zone, new_zone] = [&change.old, &change.new].map(|host| host.as_deref().and_then(zone_label));
+    if old == new && old_zone == new_zone {
+        return BTreeSet::new();
+    }
+    let [old, new] = [old, new].map(|all| all.iter().map(|vm| (vm.id.as_str(), vm.active)).collect::<BTreeSet<_>>());
+    let changed = if old_zone == new_zone { &old ^ &new } else { &old | &new };
+    changed.into_iter().map(|(vm, _)| vm).collect()
+}
+
+fn instances(host: &Hypervisor) -> &[Instance] {
+    host.status.as_ref().map(|status| status.instances.as_slice()).unwrap_or_default()
+}
+
+fn zone_label(host: &Hypervisor) -> Option<&str> {
+    host.labels().get(labels::ZONE).map(String::as_str)
+}
+
 fn listed_on(host: &Hypervisor, vm: &str) -> VmHost {
-    let instances = host.status.iter().flat_map(|status| &status.instances);
     VmHost {
         host: host.name_any().into(),
-        zone: host.labels().get(labels::ZONE).map(String::as_str).unwrap_or_default().into(),
-        is_active: instances.filter(|instance| instance.id == vm).any(|instance| instance.active),
+        zone: zone_label(host).unwrap_or_default().into(),
+        is_active: instances(host).iter().filter(|instance| instance.id == vm).any(|instance| instance.active),
     }
 }
 

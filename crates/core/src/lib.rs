@@ -11,7 +11,9 @@ pub mod liquid;
 #[doc(hidden)]
 pub mod planner;
 pub mod quantity;
+pub mod quota;
 mod quoted;
+pub mod refresh;
 pub mod reservation;
 pub mod slot;
 pub mod slot_choice;

@@ -6,6 +6,7 @@ pub mod changes;
 pub mod conversion;
 pub mod info;
 pub mod names;
+pub mod quota;
 pub mod request;
 pub mod resources;
 pub mod units;

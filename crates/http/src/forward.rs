@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -54,8 +54,9 @@ impl Forward {
         Ok(Self { client: client::build(settings)?, me })
     }
 
-    fn request(&self, url: &str, body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {
-        let request = self.client.post(url);
+    fn request(&self, target: (Method, &str), body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {
+        let (method, url) = target;
+        let request = self.client.request(method, url);
         let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         let request = request.header(FORWARDED, &self.me).header(DEADLINE_MS, left);
         request.headers(chosen(headers, SENT)).body(body)
@@ -66,13 +67,14 @@ impl Forwarder for Forward {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        method: Method,
         path: &'a str,
         body: Bytes,
         headers: &'a HeaderMap,
         left: Duration,
     ) -> BoxFuture<'a, Response> {
         let url = format!("{leader}{path}");
-        let request = self.request(&url, body, headers, left);
+        let request = self.request((method, &url), body, headers, left);
         async move {
             // Elapsed, or cut: the leader may have decided, and then its assume entry holds the host until it runs out.
             let answer = timeout(left, exchange(request)).await.unwrap_or(Err(ForwardError::Slow(left)));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Method};
 use axum::response::Response;
 use futures::future::BoxFuture;
 
@@ -22,12 +22,13 @@ pub struct Unanswered;
 
 /// Sends requests to the leader.
 pub trait Forwarder: Send + Sync + 'static {
-    /// Sends the body to this path of the leader at `leader`, for example `http://10.0.0.7:8080`, and returns its response, or
+    /// Sends the body with this method to this path of the leader at `leader`, for example `http://10.0.0.7:8080`, and returns its response, or
     /// 503 if there is none within `left`, with [`Unanswered`] if it makes sense to try again. Sets [`FORWARDED`] and
     /// [`DEADLINE_MS`]; it selects which of the client's `headers` are forwarded.
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        method: Method,
         path: &'a str,
         body: Bytes,
         headers: &'a HeaderMap,

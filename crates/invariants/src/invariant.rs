@@ -8,7 +8,8 @@ use crate::Key;
 
 /// The invariants. Those down to [`Invariant::CoresOversold`] hold after every write, those from
 /// [`Invariant::SlotOnGoneHost`] on are about time ([`crate::Overdue`], `testing::Disturbances`), those from
-/// [`Invariant::UsageSum`] on need the VMs (`testing::broken_usage`), the others hold at rest.
+/// [`Invariant::UsageSum`] on need the VMs or quotas (`testing::broken_usage`, `testing::broken_payg`), the others hold at
+/// rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, Display, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Invariant {
@@ -96,6 +97,8 @@ pub enum Invariant {
     UsageUntrue,
     /// The usage report of a project has the same VMs in a commitment as its object, with the same declared memory.
     UsageReportDiffers,
+    /// The usage of quota that no commitment pays for is the usage of all VMs, for RAM without what commitments pay for.
+    PaygSum,
 }
 
 impl Invariant {

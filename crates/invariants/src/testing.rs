@@ -1,11 +1,13 @@
-//! Invariants that need more than the objects of a moment: every write (disruptions and promises), or the VMs (usage).
+//! Invariants that need more than the objects of a moment: every write (disruptions and promises), or the VMs and quotas (usage).
 //! Simulations and scenarios use them; the watchdog cannot.
 
 mod desired;
 mod disturbances;
 mod promises;
+mod quota;
 mod usage;
 
 pub use disturbances::{Disturbances, Moment, confirms};
 pub use promises::{Promise, Promises, overpromised};
+pub use quota::broken_payg;
 pub use usage::{ExpectedUsage, ReportedVm, UsageFacts, VmSize, broken_usage};

@@ -1,5 +1,5 @@
-//! The server side of the LIQUID API: routes, the order of checks, request ids and metrics. What a change of commitments does is
-//! behind [`ChangeHandler`].
+//! The server side of the LIQUID API: routes, the order of checks, request ids and metrics. What a change of commitments
+//! does is behind [`ChangeHandler`], and what quota does behind [`QuotaHandler`].
 
 mod api;
 mod body;
@@ -26,7 +26,7 @@ pub use body::BodyLimits;
 pub use callers::LiquidCallers;
 use endpoint::Endpoint;
 pub use endpoint::Switches;
-pub use handler::{AnsweredChange, ChangeCall, ChangeHandler};
+pub use handler::{AnsweredChange, ChangeCall, ChangeHandler, QuotaCall, QuotaHandler};
 pub use metrics::LiquidMetrics;
 pub use policies::default_policies;
 use refusal::Refusal;

@@ -7,12 +7,10 @@
 mod admission;
 mod answer;
 mod change;
-mod decode;
 mod dry_run;
 mod journal;
 mod leader;
 mod proposed;
-mod queue;
 mod texts;
 mod wait;
 
@@ -25,26 +23,28 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use berth_cluster::{Events, FlavorGroupsCache, Pauses, Routes, Store, Writer};
-use berth_core::GroupName;
 use berth_core::liquid::request::ChangeRequest;
 use berth_core::liquid::resources::ResourceConfig;
 use berth_core::liquid::units::RamUnit;
 use berth_core::liquid::validation::check_zone;
+use berth_core::{GroupName, Zone};
 use berth_crds::{CommitmentChange, CommittedResource, Hypervisor, Reservation};
-use berth_http::{Forwarder, Role};
+use berth_http::Forwarder;
 use berth_telemetry::clock::Clock;
 use berth_telemetry::ids::FreshIds;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use self::answer::Answer;
-use self::decode::Decoder;
-use self::queue::ZoneQueues;
 use crate::changes::ChangesUnderWay;
+use crate::decode::Decoder;
 use crate::info::PublishedInfo;
+use crate::queue::Queues;
 use crate::server::{AnsweredChange, ChangeCall, ChangeHandler, LiquidMetrics};
 
 pub use proposed::{DryRun, DryRunVerdict, ProposedSpec};
+
+pub use crate::leader::Leading;
 
 /// The path of the endpoint.
 pub const PATH: &str = "/commitments/v1/change-commitments";
@@ -74,14 +74,6 @@ impl Default for Settings {
             tries_first: true,
         }
     }
-}
-
-/// Who leads. Only the leader changes commitments.
-pub trait Leading: Send + Sync + 'static {
-    fn role(&self) -> Role;
-
-    /// A request found no leader: finds out soon which replica leads.
-    fn find_leader(&self);
 }
 
 /// The service info that callers act on.
@@ -129,7 +121,7 @@ pub struct Context {
 /// Changes commitments for Limes.
 pub struct ChangeService {
     context: Context,
-    queues: ZoneQueues,
+    queues: Queues<Zone>,
     decoder: Decoder,
 }
 
@@ -168,17 +160,17 @@ impl ChangeHandler for ChangeService {
 
 impl ChangeService {
     pub fn new(context: Context) -> Self {
-        let queues = ZoneQueues::new(context.settings.queue_length, context.settings.queue_wait);
+        let queues = Queues::new(context.settings.queue_length, context.settings.queue_wait);
         Self { context, queues, decoder: Decoder::default() }
     }
 
     /// Executes a request on the leader.
     async fn execute(&self, call: ChangeCall) -> Response {
-        let request = match self.decoder.decode(&call.body).await {
+        let request = match self.decoder.decode(&call.body, ChangeRequest::decode).await {
             Ok(request) => request,
-            Err(refusal) => {
-                self.context.metrics.count_commitments(refusal.result(), "", false, 0);
-                return refusal.into_response();
+            Err(refused) => {
+                self.context.metrics.count_commitments("error", "", false, 0);
+                return refused.into_response();
             }
         };
         let asked = Asked { requires_confirmation: request.requires_confirmation(), request, id: call.request_id };

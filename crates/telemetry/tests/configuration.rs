@@ -216,11 +216,6 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
     let expected = [
         ("enabledControllers[1]", Severity::Warning, "has no effect: this version has no capacity controller"),
         ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
-        (
-            "committedResourceAPI.quotaServedAvailabilityZones",
-            Severity::Warning,
-            "has no effect: this version has no complete LIQUID API",
-        ),
         ("reconcileInterval", Severity::Info, "is read by other programs; no effect here"),
     ];
     assert_eq!(found.len(), expected.len(), "{found:#?}");

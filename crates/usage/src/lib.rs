@@ -6,7 +6,6 @@
 
 mod apply;
 mod error;
-mod key;
 mod metrics;
 mod plan;
 mod problems;
@@ -14,11 +13,9 @@ mod read;
 mod reconcile;
 mod status;
 mod times;
-mod vms;
 mod watches;
 
 pub use error::Error;
-pub use key::ProjectKey;
 pub use metrics::UsageMetrics;
 pub use plan::{Standing, StatusChange, StoredCommitment, UsagePlan};
 pub use reconcile::{Context, Settings, UsageController};

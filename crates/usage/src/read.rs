@@ -1,15 +1,14 @@
 //! Read: gathers the commitments and the VMs of a project, or says what is missing.
 
 use berth_cluster::indexes::{COMMITMENT_BY_PROJECT, COMMITMENT_BY_UUID};
-use berth_cluster::{Entry, FlavorGroupsCache, InvalidEntry, Routes, Store};
+use berth_cluster::{Entry, FlavorGroupsCache, InvalidEntry, Routes, Store, zone_of_vm};
 use berth_core::ProjectId;
 use berth_core::usage::ProjectVm;
 use berth_crds::{CommittedResource, Hypervisor};
-use berth_vm_source::VmSource;
+use berth_vm_source::{VmSource, project_vms};
 
 use crate::error::Error;
 use crate::plan::StoredCommitment;
-use crate::vms::project_vms;
 
 /// The sources of facts.
 pub(crate) struct Reader<'a> {
@@ -41,7 +40,8 @@ impl Reader<'_> {
         }
         let groups = self.flavor_groups.get()?.groups;
         let snapshot = self.vms.snapshot()?;
-        Ok(project_vms(snapshot.of_project(project), self.hypervisors, &groups))
+        let zone_of = |vm: &str| zone_of_vm(self.hypervisors, vm);
+        Ok(project_vms(snapshot.of_project(project), &groups, zone_of))
     }
 
     fn stored(&self, Entry { key, object }: Entry<CommittedResource>) -> StoredCommitment {

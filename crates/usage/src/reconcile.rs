@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::{
-    Action, FlavorGroupsCache, ObjectField, Reconciler, Requests, Right, Routes, Store, Verb, Watches, Writer,
+    Action, FlavorGroupsCache, ObjectField, ProjectKey, Reconciler, Requests, Right, Routes, Store, Verb, Watches,
+    Writer,
 };
 use berth_core::ProjectId;
 use berth_crds::{CommittedResource, Hypervisor};
@@ -18,7 +19,6 @@ use tracing::debug;
 
 use crate::apply::write_all;
 use crate::error::Error;
-use crate::key::ProjectKey;
 use crate::metrics::UsageMetrics;
 use crate::plan::{StoredCommitment, UsagePlan, plan};
 use crate::problems::Problems;

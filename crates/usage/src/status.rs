@@ -1,18 +1,14 @@
 //! The status of a commitment with its usage. Times and summaries alone are written once an hour at most.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
 use berth_core::VmId;
 use berth_core::commitment::ResourceType;
+use berth_core::refresh::is_refresh_due;
 use berth_core::summary::Summary;
 use berth_core::usage::{CommitmentUsage, UsableCommitment};
 use berth_crds::{CommittedResource, CommittedResourceStatus, conditions, facts, resources};
 use jiff::Timestamp;
 
 use crate::times::Times;
-
-/// Seconds after which the time and the summary are written although nothing has changed.
-const REFRESH: i64 = 3600;
 
 /// The object with this usage, if that is to be written.
 pub(crate) fn with_usage(
@@ -35,7 +31,8 @@ pub(crate) fn with_usage(
     let ready = conditions::ready(&old.conditions).filter(|ready| ready.status == "True");
     status.usage_observed_generation =
         ready.and_then(|ready| ready.observed_generation).or(old.usage_observed_generation);
-    let is_due = status != *old || (times.is_trusted && is_refresh_due(usable.uuid.as_str(), old, times.now));
+    let last = old.last_usage_reconcile_at.as_ref().map(|last| last.0);
+    let is_due = status != *old || (times.is_trusted && is_refresh_due(usable.uuid.as_str(), last, times.now));
     is_due.then(|| {
         status.last_usage_reconcile_at = Some(conditions::whole_seconds(times.now));
         with_summary(object, status, times.now)
@@ -67,15 +64,6 @@ fn with_summary(object: &CommittedResource, mut status: CommittedResourceStatus,
     });
     status.status_summary = line;
     CommittedResource { status: Some(status), ..object.clone() }
-}
-
-/// Each commitment has its own moment of the hour, so that not all are written at once.
-fn is_refresh_due(uuid: &str, old: &CommittedResourceStatus, now: Timestamp) -> bool {
-    let mut hasher = DefaultHasher::new();
-    uuid.hash(&mut hasher);
-    let shift = i64::try_from(hasher.finish() % REFRESH.unsigned_abs()).unwrap_or_default();
-    let hour = |time: Timestamp| (time.as_second() + shift).div_euclid(REFRESH);
-    old.last_usage_reconcile_at.as_ref().is_none_or(|last| hour(now) > hour(last.0))
 }
 
 #[cfg(test)]

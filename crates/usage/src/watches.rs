@@ -2,13 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Change, FlavorGroupsCache, Store, Watches};
-use berth_crds::hypervisor::Instance;
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, conditions, labels, names};
-use berth_vm_source::{VmSnapshot, VmSource};
-use kube::ResourceExt as _;
-
-use crate::key::ProjectKey;
+use berth_cluster::{Change, FlavorGroupsCache, ProjectKey, Store, Watches, changed_vms};
+use berth_crds::{CommittedResource, Hypervisor, Knowledge, conditions, names};
+use berth_vm_source::VmSource;
 
 /// The sources of changes.
 pub(crate) struct Watched<'a> {
@@ -38,7 +34,7 @@ pub(crate) fn all_projects(commitments: &Store<CommittedResource>) -> BTreeSet<P
 }
 
 fn project_of(object: &CommittedResource) -> ProjectKey {
-    ProjectKey(object.spec.project_id.as_str().into())
+    object.spec.project_id.as_str().into()
 }
 
 /// Both projects of a commitment that moves. Our own writes of the usage are no reason for a run.
@@ -71,29 +67,11 @@ fn is_same_to_usage(old: &CommittedResource, new: &CommittedResource) -> bool {
         && old.metadata.uid == new.metadata.uid
 }
 
-/// Only the projects of VMs that came, went, started or stopped; of all VMs of the host when it has another zone.
+/// The projects of VMs that came or went, or whose zone may have changed.
 fn map_host(change: &Change<Hypervisor>, vms: &VmSource) -> BTreeSet<ProjectKey> {
-    let [old, new] = [&change.old, &change.new].map(|host| host.as_deref().map(instances).unwrap_or_default());
-    let [old_zone, new_zone] = [&change.old, &change.new].map(|host| host.as_deref().and_then(zone));
-    if old == new && old_zone == new_zone {
-        return BTreeSet::new();
-    }
     let Some(snapshot) = vms.last_snapshot() else { return BTreeSet::new() };
-    let [old, new] = [old, new].map(|all| all.iter().map(|vm| (vm.id.as_str(), vm.active)).collect::<BTreeSet<_>>());
-    let changed: BTreeSet<(&str, bool)> = if old_zone == new_zone { &old ^ &new } else { &old | &new };
-    changed.into_iter().filter_map(|(vm, _)| project_of_vm(&snapshot, vm)).collect()
-}
-
-fn project_of_vm(snapshot: &VmSnapshot, vm: &str) -> Option<ProjectKey> {
-    snapshot.vm(&vm.into()).map(|vm| ProjectKey(vm.project.clone()))
-}
-
-fn instances(host: &Hypervisor) -> &[Instance] {
-    host.status.as_ref().map(|status| status.instances.as_slice()).unwrap_or_default()
-}
-
-fn zone(host: &Hypervisor) -> Option<&str> {
-    host.labels().get(labels::ZONE).map(String::as_str)
+    let changed = changed_vms(change).into_iter().filter_map(|vm| snapshot.vm(&vm.into()));
+    changed.map(|vm| ProjectKey(vm.project.clone())).collect()
 }
 
 fn map_knowledge(change: &Change<Knowledge>, commitments: &Store<CommittedResource>) -> BTreeSet<ProjectKey> {

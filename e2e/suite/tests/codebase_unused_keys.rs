@@ -32,7 +32,7 @@ const OBJECTS: [(&str, &str, &str); 17] = [
 
 /// Keys that are not declared as a field of their own, or whose object is passed on as a whole, and the code that reads
 /// them.
-const OTHERS: [(&str, &str); 20] = [
+const OTHERS: [(&str, &str); 21] = [
     ("auth.mode", "auth.mode"),
     ("committedResourceAPI.flavorGroupResourceConfig", ".flavor_groups"),
     ("flavorGroupResourceConfig", ".flavor_groups"),
@@ -43,6 +43,7 @@ const OTHERS: [(&str, &str); 20] = [
     ("userAgent.version", "common.user_agent"),
     ("monitoring.labels", "common.metric_labels"),
     ("apiservers", "configuration.api_servers"),
+    ("crStateFilter", "keys.commitment_states"),
     ("featureGates.committedResourceTracking", "feature_gates.committed_resource_tracking"),
     ("committedResourceTracking", "feature_gates.committed_resource_tracking"),
     ("novaLimitHostsToRequest", "keys.nova_limit_hosts_to_request"),

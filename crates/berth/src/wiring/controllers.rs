@@ -11,8 +11,11 @@ use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{
     self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
 };
+use berth_core::commitment::State;
 use berth_limes_syncer::{Fetcher, LimesClient, SyncController};
 use berth_liquid::changes::{self as liquid_changes, ChangeController};
+use berth_liquid::configured::resource_config;
+use berth_quota::QuotaController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
 use berth_reservation::{self as reservation, ReservationController};
@@ -59,6 +62,7 @@ pub struct Controllers {
     resized: Requests<ObjectKey>,
     changes: Arc<ChangeController>,
     usage: Arc<UsageController>,
+    quota: Arc<QuotaController>,
     syncer: Option<LimesSyncer>,
     /// What open changes have released is held before anything else is decided.
     hold_released_capacity: Shared<BoxFuture<'static, ()>>,
@@ -86,6 +90,7 @@ impl Controllers {
             resized,
             changes: Arc::new(changes(memory, environment)),
             usage: Arc::new(usage(memory, environment)),
+            quota: Arc::new(quota(memory, environment)),
             hold_released_capacity: hold_released_capacity(memory).boxed().shared(),
             slots,
             orphans: Arc::new(orphaned(memory, environment, disruption_limit, syncer.as_ref())),
@@ -130,6 +135,9 @@ impl Controllers {
             if let Some(oversubscription) = &self.oversubscription {
                 manager.add(oversubscription.clone(), Requests::closed(), options());
             }
+        }
+        if self.enabled.contains(&Controller::Quota) && self.quota.has_source() {
+            manager.add(self.quota.clone(), self.quota.requests().clone(), options());
         }
         if let Some(syncer) = &self.syncer {
             manager.add(syncer.controller.clone(), syncer.controller.requests().clone(), options());
@@ -291,6 +299,38 @@ fn usage(memory: &Memory, environment: &Environment<'_>) -> UsageController {
         metrics: environment.metrics.usage.clone(),
         requests: Requests::closed(),
         settings: berth_usage::Settings { period: keys.cooldown_interval },
+    })
+}
+
+fn quota(memory: &Memory, environment: &Environment<'_>) -> QuotaController {
+    let stores = &memory.stores;
+    let keys = &environment.configuration.quota;
+    QuotaController::new(berth_quota::Context {
+        quotas: environment.writer(&stores.quotas),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        flavor_groups: memory.flavor_groups.clone(),
+        vms: memory.vms.clone(),
+        routes: environment.routes.clone(),
+        unit_of: declared_unit(memory, environment),
+        clock: environment.clock.clone(),
+        metrics: environment.metrics.quota.clone(),
+        requests: Requests::closed(),
+        settings: berth_quota::Settings {
+            period: keys.full_reconcile_interval,
+            states: keys.commitment_states.iter().filter_map(|state| State::parse(state)).collect(),
+            follows_hosts: keys.enable_hypervisor_diff,
+        },
+    })
+}
+
+/// The unit in which Limes counts RAM: the published one, else the configured one.
+fn declared_unit(memory: &Memory, environment: &Environment<'_>) -> berth_quota::UnitOf {
+    let published = memory.published_info.clone();
+    let configured = resource_config(&environment.configuration.committed_resource_api.flavor_groups);
+    Arc::new(move |group| {
+        let published = published.get().and_then(|publication| publication.ram_unit(group));
+        published.unwrap_or_else(|| configured.of(group).ram_unit().unwrap_or_default())
     })
 }
 

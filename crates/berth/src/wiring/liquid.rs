@@ -8,6 +8,7 @@ use berth_http::{Forwarder, Role};
 use berth_liquid::capacity::CapacityReports;
 use berth_liquid::configured::resource_config;
 use berth_liquid::info::{self, InfoMap, InfoPublisher, InfoPublisherParts};
+use berth_liquid::quota::{self, QuotaService};
 use berth_liquid::server::{BodyLimits, LiquidAccess, LiquidApi, LiquidCallers, LiquidParts, Switches};
 use berth_liquid::service::{self, ChangeService, DryRun, DryRunVerdict, ProposedSpec};
 use berth_liquid::usage::UsageReports;
@@ -47,7 +48,8 @@ pub(crate) fn liquid_api(
     Ok(LiquidApi::new(LiquidParts {
         source: memory.service_info.clone(),
         published: memory.published_info.clone(),
-        changes: Some(Arc::new(change_service(memory, environment, deciding, forwarder))),
+        changes: Arc::new(change_service(memory, environment, deciding, forwarder.clone())),
+        quota: Arc::new(quota_service(memory, environment, deciding, forwarder)),
         usage: usage_reports(memory),
         capacity: capacity_reports(memory, environment),
         switches: switches(keys),
@@ -116,6 +118,25 @@ fn change_service(
             retry_after_rejection: keys.retry_after_rejection,
             tries_first: matches!(*environment.scheduler, Chosen::BuiltIn(_)),
         },
+    })
+}
+
+fn quota_service(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    deciding: &DecidingState,
+    forwarder: Arc<dyn Forwarder>,
+) -> QuotaService {
+    let keys = &environment.configuration.committed_resource_api;
+    QuotaService::new(quota::Context {
+        leading: Arc::new(deciding.clone()),
+        forwarder,
+        info: Arc::new(memory.published_info.clone()),
+        flavor_groups: memory.flavor_groups.clone(),
+        resources: resource_config(&keys.flavor_groups),
+        quotas: environment.writer(&memory.stores.quotas),
+        routes: environment.routes.clone(),
+        served_zones: keys.quota_served_availability_zones.iter().map(|zone| zone.as_str().into()).collect(),
     })
 }
 

@@ -10,6 +10,7 @@ use berth_liquid::changes::ChangeMetrics;
 use berth_liquid::info;
 use berth_liquid::server::LiquidMetrics;
 use berth_openstack::TokenMetrics;
+use berth_quota::QuotaMetrics;
 use berth_reservation::ReservationMetrics;
 use berth_reservation::in_flight::InFlightMetrics;
 use berth_reservation::oversubscription::OversubscriptionMetrics;
@@ -98,6 +99,7 @@ pub struct OperatorMetrics {
     pub tokens: TokenMetrics,
     pub syncer: SyncMetrics,
     pub usage: UsageMetrics,
+    pub quota: QuotaMetrics,
     pub background_tasks: BackgroundTaskMetrics,
     pub vms: VmSourceMetrics,
 }
@@ -136,6 +138,7 @@ impl OperatorMetrics {
             tokens: TokenMetrics::register(metrics)?,
             syncer: SyncMetrics::register(metrics)?,
             usage: UsageMetrics::register(metrics)?,
+            quota: QuotaMetrics::register(metrics)?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
             vms: VmSourceMetrics::register_with(metrics, vms)?,
         })

@@ -6,6 +6,8 @@ use berth_committed_resource::orphans::OrphanController;
 use berth_limes_syncer::SyncController;
 use berth_liquid::changes::ChangeController;
 use berth_liquid::info::InfoPublisher;
+use berth_liquid::quota::QuotaService;
+use berth_quota::QuotaController;
 use berth_reservation::ReservationController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
@@ -40,6 +42,9 @@ pub fn rights(configuration: &Configuration, duties: Duties) -> Vec<Right> {
         rights.extend(SyncController::rights(&()));
         rights.extend(openstack::limes_rights(configuration));
     }
+    if enabled(Controller::Quota) {
+        rights.extend(QuotaController::rights(&()));
+    }
     if enabled(Controller::InFlight) {
         rights.extend(InFlightController::rights(&()));
     }
@@ -73,6 +78,9 @@ fn list_commitment_rights(configuration: &Configuration) -> Vec<Right> {
     rights.extend(UsageController::rights(&()));
     rights.extend(DisruptionLimit::rights());
     rights.extend(InfoPublisher::rights());
+    if configuration.committed_resource_api.enable_quota {
+        rights.extend(QuotaService::rights());
+    }
     rights.extend(openstack::rights(configuration));
     rights.extend(keystone::rights(configuration));
     if configuration.reservation_controller.enable_oversubscription_check {

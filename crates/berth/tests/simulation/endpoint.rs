@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use berth::wiring::{ClaimRestorer, DecidingState, Environment, Memory, Nova};
 use berth_cluster::Manager;
@@ -90,13 +90,18 @@ impl Forwarder for Network {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        method: Method,
         path: &'a str,
         body: Bytes,
         _: &'a HeaderMap,
         left: Duration,
     ) -> BoxFuture<'a, Response> {
         let endpoint = self.open.lock().get(leader).cloned();
-        let request = Request::post(path).header(FORWARDED, "1").header(DEADLINE_MS, left.as_millis().to_string());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(FORWARDED, "1")
+            .header(DEADLINE_MS, left.as_millis().to_string());
         let request = request.body(Body::from(body)).unwrap();
         Box::pin(async move {
             let sent = async { endpoint?.send(request).await };

@@ -86,11 +86,11 @@ const LIQUID: [(&str, &str, u16, &Row); 5] = [
     ("GET", "info", 200, &LIQUID_READ),
     ("POST", "report-capacity", 200, &LIQUID_READ),
     ("POST", "projects/7b1d0f7e-6c3c-4d0c-9b55-3d1c1a5e2b4f/report-usage", 503, &LIQUID_READ),
-    ("PUT", "projects/7b1d0f7e-6c3c-4d0c-9b55-3d1c1a5e2b4f/quota", 503, &LIQUID_WRITE),
+    ("PUT", "projects/7b1d0f7e-6c3c-4d0c-9b55-3d1c1a5e2b4f/quota", 400, &LIQUID_WRITE),
     ("POST", "change-commitments", 400, &LIQUID_WRITE),
 ];
 /// What such a 503 says, unlike one about a token. No database with VMs is configured here.
-const UNRELATED: [&str; 2] = ["not part of this version yet", "vm source not configured"];
+const UNRELATED: [&str; 1] = ["vm source not configured"];
 
 /// A rule, and a route that it decides; `{}` is a UUID that is not there.
 const PLACEMENT_ROUTES: [(&str, &str, &str); 32] = [

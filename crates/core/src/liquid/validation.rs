@@ -90,11 +90,18 @@ impl RequestError {
 
 /// Refuses zones that no host is in.
 pub fn check_zone(zone: &Zone) -> Result<(), RequestError> {
-    match zone.as_str() {
-        "" => Err(RequestError::NoZone),
-        "any" | "unknown" | "total" => Err(RequestError::ReservedZone(zone.clone())),
-        _ => Ok(()),
+    if is_real_zone(zone) {
+        Ok(())
+    } else if zone.is_empty() {
+        Err(RequestError::NoZone)
+    } else {
+        Err(RequestError::ReservedZone(zone.clone()))
     }
+}
+
+/// Whether a host can be in the zone: Limes has other names for sums.
+pub(super) fn is_real_zone(zone: &Zone) -> bool {
+    !matches!(zone.as_str(), "" | "any" | "unknown" | "total")
 }
 
 /// Checks the request and lists its commitments: by project, by name of the resource, and in the order of Limes. A

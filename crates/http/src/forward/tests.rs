@@ -24,7 +24,7 @@ async fn to(leader: &str, left: Duration) -> (StatusCode, HeaderMap, String) {
         ("x-auth-token", "gAAAA"),
         ("cookie", "c"),
     ]);
-    let response = forward().forward(leader, PATH, Bytes::from_static(b"{\"a\":1}"), &sent, left).await;
+    let response = forward().forward(leader, Method::POST, PATH, Bytes::from_static(b"{\"a\":1}"), &sent, left).await;
     let (parts, body) = response.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     (parts.status, parts.headers, String::from_utf8(body.to_vec()).unwrap())
@@ -115,7 +115,7 @@ async fn an_answer_that_is_cut_is_503_and_nothing_is_sent_twice() {
 
 /// Whether the request may be sent to the next leader.
 async fn is_unanswered(leader: &str, left: Duration) -> bool {
-    let response = forward().forward(leader, PATH, Bytes::new(), &HeaderMap::new(), left).await;
+    let response = forward().forward(leader, Method::POST, PATH, Bytes::new(), &HeaderMap::new(), left).await;
     response.extensions().get::<Unanswered>().is_some()
 }
 

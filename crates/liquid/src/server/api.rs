@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use berth_core::ProjectId;
 use berth_core::liquid::capacity::CapacityRequest;
 use berth_core::liquid::usage::UsageRequest;
 use berth_http::RequestId;
@@ -15,7 +16,7 @@ use tokio::time::Instant;
 use super::body::{BodyLimits, BodyReader};
 use super::callers::LiquidCallers;
 use super::endpoint::{Endpoint, Switches};
-use super::handler::{ChangeCall, ChangeHandler};
+use super::handler::{ChangeCall, ChangeHandler, QuotaCall, QuotaHandler};
 use super::metrics::LiquidMetrics;
 use super::project;
 use super::refusal::Refusal;
@@ -36,8 +37,8 @@ pub enum LiquidAccess {
 pub struct LiquidParts {
     pub source: InfoSource,
     pub published: PublishedInfo,
-    /// `None`: changes are not part of this version.
-    pub changes: Option<Arc<dyn ChangeHandler>>,
+    pub changes: Arc<dyn ChangeHandler>,
+    pub quota: Arc<dyn QuotaHandler>,
     pub usage: UsageReports,
     pub capacity: CapacityReports,
     pub switches: Switches,
@@ -51,7 +52,8 @@ pub struct LiquidParts {
 pub struct LiquidApi {
     source: InfoSource,
     published: PublishedInfo,
-    changes: Option<Arc<dyn ChangeHandler>>,
+    changes: Arc<dyn ChangeHandler>,
+    quota: Arc<dyn QuotaHandler>,
     usage: UsageReports,
     capacity: CapacityReports,
     switches: Switches,
@@ -63,10 +65,21 @@ pub struct LiquidApi {
 
 impl LiquidApi {
     pub fn new(parts: LiquidParts) -> Self {
-        let LiquidParts { source, published, changes, usage, capacity, switches, access, callers, limits, metrics } =
-            parts;
+        let LiquidParts {
+            source,
+            published,
+            changes,
+            quota,
+            usage,
+            capacity,
+            switches,
+            access,
+            callers,
+            limits,
+            metrics,
+        } = parts;
         let bodies = BodyReader::new(limits);
-        Self { source, published, changes, usage, capacity, switches, access, callers, bodies, metrics }
+        Self { source, published, changes, quota, usage, capacity, switches, access, callers, bodies, metrics }
     }
 
     pub(super) fn body_limit(&self) -> usize {
@@ -105,10 +118,7 @@ impl LiquidApi {
             Endpoint::Change => self.change(id, request).await,
             Endpoint::Capacity => self.capacity(request).await,
             Endpoint::Usage => self.usage(request).await,
-            Endpoint::Quota => {
-                project::check(request.uri().path())?;
-                Err(Refusal::NotInThisVersion)
-            }
+            Endpoint::Quota => self.set_quota(id, request).await,
         }
     }
 
@@ -121,8 +131,7 @@ impl LiquidApi {
     }
 
     async fn usage(&self, request: Request) -> Result<Response, Refusal> {
-        project::check(request.uri().path())?;
-        let project = project::id(request.uri().path()).unwrap_or_default().into();
+        let project = checked_project(&request)?;
         let (body, _share) = self.bodies.read(request).await?;
         let asked = UsageRequest::decode(&body).map_err(|error| Refusal::InvalidBody(error.to_string()))?;
         let published = self.published()?;
@@ -140,12 +149,25 @@ impl LiquidApi {
         Ok(json(report.json))
     }
 
-    async fn change(&self, id: &RequestId, request: Request) -> Result<Response, Refusal> {
-        let changes = self.changes.as_ref().ok_or(Refusal::NotInThisVersion)?;
+    async fn set_quota(&self, id: &RequestId, request: Request) -> Result<Response, Refusal> {
+        let project = checked_project(&request)?;
         let headers = request.headers().clone();
         let (body, _share) = self.bodies.read(request).await?;
-        Ok(changes.change(ChangeCall { body, headers, request_id: id.to_string() }).await)
+        Ok(self.quota.set_quota(QuotaCall { project, body, headers, request_id: id.to_string() }).await)
     }
+
+    async fn change(&self, id: &RequestId, request: Request) -> Result<Response, Refusal> {
+        let headers = request.headers().clone();
+        let (body, _share) = self.bodies.read(request).await?;
+        Ok(self.changes.change(ChangeCall { body, headers, request_id: id.to_string() }).await)
+    }
+}
+
+/// The project that the path names.
+fn checked_project(request: &Request) -> Result<ProjectId, Refusal> {
+    let path = request.uri().path();
+    project::check(path)?;
+    Ok(project::id(path).unwrap_or_default().into())
 }
 
 /// A result in JSON.

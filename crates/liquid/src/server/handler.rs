@@ -1,8 +1,9 @@
-//! The interface to the handling of changes of commitments.
+//! The interfaces to what changes something: commitments and quota.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use berth_core::ProjectId;
 use futures::future::BoxFuture;
 
 /// Handles change-commitments, after the checks that all endpoints share.
@@ -16,6 +17,23 @@ pub trait ChangeHandler: Send + Sync + 'static {
 /// A request whose body has arrived.
 #[derive(Clone, Debug)]
 pub struct ChangeCall {
+    pub body: Bytes,
+    pub headers: HeaderMap,
+    pub request_id: String,
+}
+
+/// Handles quota, after the checks that all endpoints share.
+///
+/// The future is dropped when the client goes away.
+pub trait QuotaHandler: Send + Sync + 'static {
+    fn set_quota(&self, request: QuotaCall) -> BoxFuture<'_, Response>;
+}
+
+/// A request whose body has arrived.
+#[derive(Clone, Debug)]
+pub struct QuotaCall {
+    /// The one that the path names.
+    pub project: ProjectId,
     pub body: Bytes,
     pub headers: HeaderMap,
     pub request_id: String,

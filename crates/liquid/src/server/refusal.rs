@@ -38,7 +38,6 @@ pub(super) enum Refusal {
     Unreadable,
     Slow,
     Overloaded,
-    NotInThisVersion,
     NothingPublished(String),
     /// The report, and why it cannot be made now.
     NoReport(&'static str, String),
@@ -60,7 +59,6 @@ impl Refusal {
             | Self::UnknownCaller(_)
             | Self::Disabled(_)
             | Self::Overloaded
-            | Self::NotInThisVersion
             | Self::NothingPublished(_)
             | Self::NoReport(..)
             | Self::NoCapacity(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -81,7 +79,6 @@ impl Refusal {
             Self::TooLarge => "request body too large".to_owned(),
             Self::Unreadable | Self::Slow => "failed to read request body".to_owned(),
             Self::Overloaded => "too many requests at the same time, please retry later".to_owned(),
-            Self::NotInThisVersion => "not part of this version yet".to_owned(),
             Self::NothingPublished(reason) => format!("Service temporarily unavailable: {reason}"),
             Self::NoReport(report, reason) => format!("Failed to generate {report} report: {reason}"),
             Self::NoCapacity(reason) => format!("Failed to calculate capacity: {reason}"),

@@ -53,6 +53,21 @@ impl ChangeHandler for Echo {
     }
 }
 
+/// Takes every quota, unless its body is `no`.
+struct Quota;
+
+impl QuotaHandler for Quota {
+    fn set_quota(&self, request: QuotaCall) -> BoxFuture<'_, Response> {
+        let QuotaCall { project, body, headers, request_id } = request;
+        let mut response = Response::default();
+        *response.status_mut() = if body == "no" { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::NO_CONTENT };
+        let token = headers.get("x-auth-token").map_or("", |token| token.to_str().unwrap());
+        let seen = format!("{project} {} {request_id} {token}", body.len());
+        response.headers_mut().insert("x-seen", seen.parse().unwrap());
+        async { response }.boxed()
+    }
+}
+
 fn published() -> PublishedInfo {
     let facts = InfoFacts {
         groups: &groups(&features()),
@@ -74,7 +89,8 @@ impl Setting {
         let mut parts = LiquidParts {
             source: source(&knowledges([knowledge(&features(), changed())])),
             published: published(),
-            changes: Some(Arc::new(Echo)),
+            changes: Arc::new(Echo),
+            quota: Arc::new(Quota),
             usage: reports(Vec::new(), vms(Vec::new())),
             capacity: reports_of_one_object(),
             switches: enabled,
@@ -219,17 +235,6 @@ async fn a_switch_closes_its_endpoint_before_path_and_body_are_read() {
     assert_eq!(disabled.ask(Method::GET, INFO).await.status, StatusCode::OK, "the info has no switch");
 }
 
-#[tokio::test]
-async fn endpoints_that_do_not_exist_yet_answer_503() {
-    let setting = Setting::new(|parts| parts.changes = None);
-    for (method, path) in [(Method::POST, CHANGE), (Method::PUT, QUOTA)] {
-        assert_eq!(setting.text(method, path).await, (503, "not part of this version yet".to_owned()), "{path}");
-    }
-    assert!(setting.counts(r#"cortex_committed_resource_quota_api_requests_total{status_code="503"} 1"#));
-    let failed = r#"{dry_run="false",result="error",status_code="503"} 1"#;
-    assert!(setting.counts(&format!("cortex_committed_resource_change_api_requests_total{failed}")));
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_usage_report_is_answered_in_json_with_the_request_id() {
     let setting = setting();
@@ -343,7 +348,7 @@ async fn the_path_of_a_project_has_one_segment_that_can_be_an_id() {
         assert_eq!(setting.text(Method::POST, &path).await, (400, expected));
     }
     let longest = format!("/commitments/v1/projects/{}/quota", "a".repeat(64));
-    assert_eq!(setting.text(Method::PUT, &longest).await.0, 503);
+    assert_eq!(setting.ask(Method::PUT, &longest).await.status, StatusCode::NO_CONTENT);
 }
 
 #[tokio::test]
@@ -376,6 +381,26 @@ async fn a_change_reaches_its_handler_with_body_headers_and_request_id() {
     assert_eq!(seen, json!({ "bytes": 2, "id": "s-1", "header": true }));
     let counted = r#"{dry_run="true",result="rejected",status_code="200"} 1"#;
     assert!(setting.counts(&format!("cortex_committed_resource_change_api_requests_total{counted}")));
+}
+
+#[tokio::test]
+async fn quota_reaches_its_handler_with_project_body_headers_and_request_id() {
+    let setting = setting();
+    let request = |body| Request::put(QUOTA).header("X-Request-ID", "s-1").header("X-Auth-Token", "t").body(body);
+    let answer = setting.send(request(Body::from("{}")).unwrap()).await;
+    assert_eq!((answer.status, answer.header("x-seen"), &*answer.body), (StatusCode::NO_CONTENT, "p-1 2 s-1 t", ""));
+    assert_eq!((answer.header("x-request-id"), answer.header("content-type")), ("s-1", ""));
+    assert_eq!(setting.send(request(Body::from("no")).unwrap()).await.status, StatusCode::INTERNAL_SERVER_ERROR);
+    let too_large = setting.send(request(Body::from("x".repeat(101))).unwrap()).await;
+    assert_eq!((too_large.status.as_u16(), &*too_large.body), (413, "request body too large\n"));
+    for code in ["204", "500", "413"] {
+        assert!(setting.counts(&format!(
+            r#"cortex_committed_resource_quota_api_request_duration_seconds_count{{status_code="{code}"}} 1"#
+        )));
+        assert!(
+            setting.counts(&format!(r#"cortex_committed_resource_quota_api_requests_total{{status_code="{code}"}} 1"#))
+        );
+    }
 }
 
 #[tokio::test]

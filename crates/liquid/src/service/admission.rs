@@ -20,6 +20,7 @@ use tracing::warn;
 
 use super::answer::Answer;
 use super::{Asked, ChangeService, texts};
+use crate::refused::{NOT_READY, Refused};
 
 /// A request that can be decided.
 #[derive(Debug)]
@@ -98,8 +99,8 @@ impl ChangeService {
 
     pub(super) fn answer_obstacle(&self, asked: &Asked, obstacle: Obstacle) -> Answer {
         match obstacle {
-            Obstacle::NotReady if asked.request.dry_run => self.no_verdict(asked, texts::NOT_READY.to_owned()),
-            Obstacle::NotReady | Obstacle::Unpublished => Answer::not_ready(),
+            Obstacle::NotReady if asked.request.dry_run => self.no_verdict(asked, NOT_READY.to_owned()),
+            Obstacle::NotReady | Obstacle::Unpublished => Refused::not_ready().into(),
             Obstacle::Version(current) => {
                 let text = texts::version_mismatch(asked.request.info_version, current);
                 Answer::refused(StatusCode::CONFLICT, text)

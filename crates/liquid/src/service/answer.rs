@@ -1,18 +1,13 @@
 //! What a request is answered.
 
-use axum::http::header::RETRY_AFTER;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
-use berth_core::text::escape_line;
-use berth_http::forwarder::NOT_DECIDED;
-use berth_http::{LogReason, answer};
+use berth_http::answer;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::texts;
-
-/// Characters of an error.
-const MOST: usize = 1000;
+use crate::refused::Refused;
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,15 +18,13 @@ pub(super) enum Answer {
         reason: String,
         retry_at: Option<Timestamp>,
     },
-    /// An error.
-    Refused {
-        status: StatusCode,
-        text: String,
-        /// Seconds after which another try makes sense.
-        retry_after: Option<u16>,
-        /// This replica has not decided and does not lead, so another one may be asked.
-        is_undecided: bool,
-    },
+    Refused(Refused),
+}
+
+impl From<Refused> for Answer {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
 }
 
 #[derive(Default, Serialize)]
@@ -45,24 +38,12 @@ struct Body<'a> {
 
 impl Answer {
     pub(super) fn refused(status: StatusCode, text: impl Into<String>) -> Self {
-        Self::Refused { status, text: text.into(), retry_after: None, is_undecided: false }
+        Refused::new(status, text).into()
     }
 
     /// 503 with the time after which another try makes sense.
     pub(super) fn unavailable(text: impl Into<String>, retry_after: u16) -> Self {
-        let (status, text) = (StatusCode::SERVICE_UNAVAILABLE, text.into());
-        Self::Refused { status, text, retry_after: Some(retry_after), is_undecided: false }
-    }
-
-    /// This replica does not lead.
-    pub(super) fn not_leading(text: &str) -> Self {
-        let (status, text) = (StatusCode::SERVICE_UNAVAILABLE, text.to_owned());
-        Self::Refused { status, text, retry_after: Some(2), is_undecided: true }
-    }
-
-    /// What every request depends on has not been read yet.
-    pub(super) fn not_ready() -> Self {
-        Self::refused(StatusCode::SERVICE_UNAVAILABLE, texts::NOT_READY)
+        Refused::unavailable(text, retry_after).into()
     }
 
     /// The detail is in the log.
@@ -75,7 +56,7 @@ impl Answer {
         match self {
             Self::Accepted => "accepted",
             Self::Rejected { .. } => "rejected",
-            Self::Refused { .. } => "error",
+            Self::Refused(_) => "error",
         }
     }
 
@@ -85,19 +66,7 @@ impl Answer {
             Self::Rejected { reason, retry_at } => {
                 answer::json(StatusCode::OK, &Body { rejection_reason: &reason, retry_at })
             }
-            Self::Refused { status, text, retry_after, is_undecided } => {
-                let text = escape_line(&text, MOST);
-                let mut response = answer::text(status, text.clone());
-                response.extensions_mut().insert(LogReason::Text(text));
-                let headers = response.headers_mut();
-                if let Some(seconds) = retry_after {
-                    headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-                }
-                if is_undecided {
-                    headers.insert(NOT_DECIDED, HeaderValue::from_static("1"));
-                }
-                response
-            }
+            Self::Refused(refused) => refused.into_response(),
         }
     }
 }

@@ -9,7 +9,7 @@ use berth_cluster::{Event, EventKind, ObjectKey, WriteError, Writer};
 use berth_core::commitment::Spec;
 use berth_core::liquid::changes::{SpecChange, WriteOrder, order_writes};
 use berth_core::text::escape_line;
-use berth_core::{ClusterName, CommitmentUuid};
+use berth_core::{ClusterName, CommitmentUuid, Zone};
 use berth_crds::commitment_change::ChangePhase;
 use berth_crds::{CommitmentChange, facts};
 use jiff::Timestamp;
@@ -21,10 +21,11 @@ use tracing::{error, info, warn};
 use super::admission::{Admitted, AdmittedItem};
 use super::answer::Answer;
 use super::proposed::DryRunVerdict;
-use super::queue::{Full, Turn};
 use super::wait::{Deadline, Ended};
 use super::{Asked, ChangeService, texts};
 use crate::changes::{ItemOutcome, outcome};
+use crate::queue::{Full, Turn};
+use crate::refused::Refused;
 use crate::rejection::describe_rejection;
 
 /// Executions of one request: one more after a conflict.
@@ -55,7 +56,7 @@ impl ChangeService {
 
     /// The request is the first of its zone, and no other change of the zone is under way, for example one whose caller
     /// has gone away.
-    async fn wait_for_turn(&self, asked: &Asked) -> Result<Turn, Full> {
+    async fn wait_for_turn(&self, asked: &Asked) -> Result<Turn<Zone>, Full> {
         let turn = self.queues.enter(&asked.request.zone).await?;
         let zone = asked.request.zone.as_str();
         let is_free = |changes: &berth_cluster::Store<CommitmentChange>| {
@@ -71,7 +72,7 @@ impl ChangeService {
     }
 
     /// Executes the request once; `None` after a conflict.
-    async fn attempt(&self, asked: &Asked, turn: &Arc<Turn>, deadline: Deadline) -> Option<Answer> {
+    async fn attempt(&self, asked: &Asked, turn: &Arc<Turn<Zone>>, deadline: Deadline) -> Option<Answer> {
         let admitted = match self.admit(asked) {
             Ok(admitted) => admitted,
             Err(obstacle) => return Some(self.answer_obstacle(asked, obstacle)),
@@ -119,13 +120,13 @@ impl ChangeService {
         &self,
         asked: &Asked,
         change: &CommitmentChange,
-        turn: &Arc<Turn>,
+        turn: &Arc<Turn<Zone>>,
         deadline: Deadline,
     ) -> Option<Answer> {
         let name = change.name_any();
         let caller = self.context.under_way.begin(&name);
         let Ok(created) = create_in_turn(self.context.changes.clone(), change.clone(), turn.clone()).await else {
-            return Some(Answer::not_leading(texts::LOST_LEADERSHIP));
+            return Some(Refused::lost_leadership().into());
         };
         if let Err(error) = created {
             // One whose outcome is unknown may exist, and is then undone because its caller has gone away.
@@ -161,7 +162,7 @@ impl ChangeService {
 fn create_in_turn(
     changes: Writer<CommitmentChange>,
     change: CommitmentChange,
-    turn: Arc<Turn>,
+    turn: Arc<Turn<Zone>>,
 ) -> oneshot::Receiver<Result<(), WriteError>> {
     let (sender, created) = oneshot::channel();
     tokio::spawn(async move {
@@ -206,7 +207,7 @@ fn spec_change(item: &AdmittedItem) -> SpecChange {
 /// What the API server says is for the log only.
 fn not_created(asked: &Asked, error: &WriteError) -> Answer {
     match error {
-        WriteError::NotLeader { .. } => Answer::not_leading(texts::LOST_LEADERSHIP),
+        WriteError::NotLeader { .. } => Refused::lost_leadership().into(),
         WriteError::Unavailable { .. } | WriteError::NotServed { .. } | WriteError::Unknown { .. } => {
             warn!(greq = asked.global_id(), %error, "change of commitments not begun");
             Answer::unavailable(texts::API_SERVER_AWAY, 5)

@@ -9,14 +9,11 @@ const LINE: usize = 300;
 /// Characters of the request id in the names of a dry run.
 const SHORT_ID: usize = 8;
 
-pub(super) const NOT_READY: &str = "caches not ready, please retry later";
 pub(super) const TOO_LARGE: &str = "request is too large to be applied in one step";
 pub(super) const ZONE_BUSY: &str = "other changes of this availability zone are under way, please retry later";
 pub(super) const OVERTAKEN: &str =
     "a commitment of this request was changed by another client at the same time, please retry later";
 pub(super) const DELETED: &str = "the change was stopped by an operator, please retry later";
-pub(super) const NO_LEADER: &str = "no replica leads at the moment; try again";
-pub(super) const LOST_LEADERSHIP: &str = "this replica has lost the leadership; try again";
 pub(super) const UNREADABLE_ANSWER: &str = "the answer of the leader cannot be read; try again";
 pub(super) const API_SERVER_AWAY: &str = "the API server cannot be reached at the moment; try again";
 pub(super) const NOT_IN_TIME: &str = "the change was not completed in time and is undone; try again";

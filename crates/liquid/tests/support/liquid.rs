@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Bytes, to_bytes};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 use berth_cluster::{FlavorGroupsCache, Routes};
 use berth_committed_resource::{ChangeVerdict, CommittedResourceController, ProposedCommitment};
@@ -83,6 +83,7 @@ impl Forwarder for Surroundings {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        _: Method,
         _: &'a str,
         body: Bytes,
         headers: &'a HeaderMap,

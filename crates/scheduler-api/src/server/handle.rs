@@ -88,7 +88,7 @@ impl<B: Backend> Api<B> {
                 Ok(None) => return self.decide(incoming).await,
                 Ok(Some(leader)) => {
                     let left = deadline.saturating_duration_since(Instant::now());
-                    Ok(self.forwarder.forward(&leader, wire::PATH, body.clone(), headers, left).await)
+                    Ok(self.forwarder.forward(&leader, Method::POST, wire::PATH, body.clone(), headers, left).await)
                 }
                 Err(refusal) => Err(refusal),
             };

@@ -16,23 +16,16 @@ pub enum Cause {
 use Cause::{Foreign, Lacks};
 
 const CAPACITY: Cause = Lacks("capacity controller");
-const LIQUID: Cause = Lacks("complete LIQUID API");
 const POLLING: Cause = Lacks("polling: outcomes are watched");
-const QUOTA: Cause = Lacks("quota controller");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 26] = [
+pub const UNUSED: [(&str, Cause); 21] = [
     ("enabledControllers[capacity-controller]", CAPACITY),
-    ("enabledControllers[quota-controller]", QUOTA),
     ("schedulerURL", CAPACITY),
     ("committedResourceAPI.watchPollInterval", POLLING),
-    ("committedResourceAPI.quotaServedAvailabilityZones", LIQUID),
     ("capacityMinReconcileInterval", CAPACITY),
     ("capacityTotalPipeline", CAPACITY),
     ("capacityPlaceablePipeline", CAPACITY),
-    ("fullReconcileInterval", QUOTA),
-    ("crStateFilter", QUOTA),
-    ("enableHVDiff", QUOTA),
     ("monitoring.port", Foreign),
     ("schedulingDomain", Foreign),
     ("overcommitMappings", Foreign),

@@ -7,9 +7,10 @@ use berth_cluster::testing::filled;
 use berth_core::ClusterName;
 use berth_core::flavor::Flavor;
 use berth_crds::conditions::{Status, ready_condition};
-use berth_crds::{CommitmentState, testing};
+use berth_crds::hypervisor::Instance;
+use berth_crds::{CommitmentState, labels, testing};
 use berth_telemetry::clock::SystemClock;
-use berth_vm_source::VmRow;
+use berth_vm_source::{VmRow, VmSnapshot};
 use jiff::Timestamp;
 
 use super::*;

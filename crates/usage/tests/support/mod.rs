@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::testing::opened;
-use berth_cluster::{Action, FlavorGroupsCache, Reconciler as _, Requests, Routes};
+use berth_cluster::{Action, FlavorGroupsCache, ProjectKey, Reconciler as _, Requests, Routes};
 use berth_core::HostName;
 use berth_core::flavor::Flavor;
 use berth_crds::conditions::{Status, ready_condition};
@@ -19,7 +19,7 @@ use berth_crds::{CommittedResource, CommittedResourceStatus, Hypervisor, names, 
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, seeds};
-use berth_usage::{Context, ProjectKey, Settings, UsageController, UsageMetrics};
+use berth_usage::{Context, Settings, UsageController, UsageMetrics};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;

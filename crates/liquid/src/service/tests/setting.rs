@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use berth_cluster::{ClusterMetrics, Events, FlavorGroupsCache, Pauses, Routes};
 use berth_core::GroupName;
@@ -82,6 +82,7 @@ impl Forwarder for Stubs {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        _: Method,
         path: &'a str,
         _: Bytes,
         headers: &'a HeaderMap,

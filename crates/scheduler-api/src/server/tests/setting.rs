@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use berth_core::testing::host;
 use berth_core::{Bytes as Memory, Cores, Resources};
@@ -81,6 +81,7 @@ impl Forwarder for Elsewhere {
     fn forward<'a>(
         &'a self,
         leader: &'a str,
+        _: Method,
         _: &'a str,
         body: Bytes,
         _: &'a HeaderMap,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_core::Zone;
 use futures::FutureExt as _;
 use tokio::time::{Instant, sleep};
 
@@ -11,12 +12,12 @@ fn zone(name: &str) -> Zone {
     name.into()
 }
 
-fn queues(length: usize) -> ZoneQueues {
-    ZoneQueues::new(length, Duration::from_secs(10))
+fn queues(length: usize) -> Queues<Zone> {
+    Queues::new(length, Duration::from_secs(10))
 }
 
-fn is_empty(queues: &ZoneQueues) -> bool {
-    queues.zones.lock().is_empty()
+fn is_empty(queues: &Queues<Zone>) -> bool {
+    queues.keys.lock().is_empty()
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +93,7 @@ async fn zones_do_not_wait_for_each_other() {
 async fn the_number_of_zones_is_bounded() {
     let queues = queues(50);
     let mut turns = Vec::new();
-    for number in 0..ZONES {
+    for number in 0..KEYS {
         turns.push(queues.enter(&zone(&number.to_string())).await.unwrap());
     }
     assert!(queues.enter(&zone("one more")).await.is_err());

@@ -1,60 +1,59 @@
-//! The queues of requests, one per zone, first come, first served.
+//! Queues of requests, one per key (a zone, a project), first come, first served.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_core::Zone;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-/// Zones with requests at the same time: callers may send any text as a zone.
-const ZONES: usize = 1000;
+/// Keys with requests at the same time: callers may send any text as a key.
+const KEYS: usize = 1000;
 
 /// The queues of one process.
 #[derive(Clone, Debug)]
-pub(super) struct ZoneQueues {
-    zones: Arc<Mutex<BTreeMap<Zone, Arc<ZoneQueue>>>>,
+pub(crate) struct Queues<K> {
+    keys: Arc<Mutex<BTreeMap<K, Arc<Queue>>>>,
     length: usize,
     wait: Duration,
 }
 
-/// The queue of one zone.
+/// The queue of one key.
 #[derive(Debug)]
-struct ZoneQueue {
+struct Queue {
     turn: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
 
-/// The request is the first of its zone, until this is dropped.
+/// The request is the first of its key, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(crate) struct Turn<K: Ord> {
     _permit: OwnedSemaphorePermit,
-    _place: Place,
+    _place: Place<K>,
     until: Instant,
 }
 
 /// The queue is full, or the wait is over.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Full;
+pub(crate) struct Full;
 
-/// A request that waits or has its turn. The last one removes the queue of its zone.
+/// A request that waits or has its turn. The last one removes the queue of its key.
 #[derive(Debug)]
-struct Place {
-    queues: ZoneQueues,
-    zone: Zone,
-    queue: Arc<ZoneQueue>,
+struct Place<K: Ord> {
+    queues: Queues<K>,
+    key: K,
+    queue: Arc<Queue>,
 }
 
-impl ZoneQueues {
-    pub(super) fn new(length: usize, wait: Duration) -> Self {
-        Self { zones: Arc::default(), length: length.min(Semaphore::MAX_PERMITS), wait }
+impl<K: Ord + Clone> Queues<K> {
+    pub(crate) fn new(length: usize, wait: Duration) -> Self {
+        Self { keys: Arc::new(Mutex::new(BTreeMap::new())), length: length.min(Semaphore::MAX_PERMITS), wait }
     }
 
-    pub(super) async fn enter(&self, zone: &Zone) -> Result<Turn, Full> {
+    pub(crate) async fn enter(&self, key: &K) -> Result<Turn<K>, Full> {
         let until = Instant::now() + self.wait;
-        let place = self.place(zone).ok_or(Full)?;
+        let place = self.place(key).ok_or(Full)?;
         let permit = match place.queue.turn.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => place.wait(self.wait).await?,
@@ -62,23 +61,23 @@ impl ZoneQueues {
         Ok(Turn { _permit: permit, _place: place, until })
     }
 
-    fn place(&self, zone: &Zone) -> Option<Place> {
-        let mut zones = self.zones.lock();
-        let queue = match zones.get(zone) {
+    fn place(&self, key: &K) -> Option<Place<K>> {
+        let mut keys = self.keys.lock();
+        let queue = match keys.get(key) {
             Some(queue) => queue.clone(),
-            None if zones.len() >= ZONES => return None,
+            None if keys.len() >= KEYS => return None,
             None => {
                 let waiting = Arc::new(Semaphore::new(self.length));
-                let queue = Arc::new(ZoneQueue { turn: Arc::new(Semaphore::new(1)), waiting });
-                zones.insert(zone.clone(), queue.clone());
+                let queue = Arc::new(Queue { turn: Arc::new(Semaphore::new(1)), waiting });
+                keys.insert(key.clone(), queue.clone());
                 queue
             }
         };
-        Some(Place { queues: self.clone(), zone: zone.clone(), queue })
+        Some(Place { queues: self.clone(), key: key.clone(), queue })
     }
 }
 
-impl Place {
+impl<K: Ord> Place<K> {
     /// Waits for the turn: the semaphore serves in the order of arrival, and an abandoned wait leaves its place.
     async fn wait(&self, most: Duration) -> Result<OwnedSemaphorePermit, Full> {
         let _waiting = self.queue.waiting.try_acquire().map_err(|_| Full)?;
@@ -86,19 +85,19 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl<K: Ord> Drop for Place<K> {
     fn drop(&mut self) {
-        let mut zones = self.queues.zones.lock();
+        let mut keys = self.queues.keys.lock();
         // This one and the one in the map.
         if Arc::strong_count(&self.queue) <= 2 {
-            zones.remove(&self.zone);
+            keys.remove(&self.key);
         }
     }
 }
 
-impl Turn {
+impl<K: Ord> Turn<K> {
     /// Until when the request may wait before its admission.
-    pub(super) fn until(&self) -> Instant {
+    pub(crate) fn until(&self) -> Instant {
         self.until
     }
 }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
-use berth_core::liquid::request::{ChangeRequest, DecodeError};
+use berth_core::liquid::request::DecodeError;
 use tokio::sync::Semaphore;
 
-use super::answer::Answer;
+use crate::refused::Refused;
 
 /// From this size on, the rest of the process must not wait for a body.
 const LARGE: usize = 1 << 18;
 /// Large bodies that are decoded at the same time: what they become needs several times their memory.
 const AT_ONCE: usize = 4;
 
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     large: Arc<Semaphore>,
 }
 
@@ -25,28 +25,32 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    pub(super) async fn decode(&self, body: &Bytes) -> Result<ChangeRequest, Answer> {
+    pub(crate) async fn decode<T: Send + 'static>(
+        &self,
+        body: &Bytes,
+        decode: fn(&[u8]) -> Result<T, DecodeError>,
+    ) -> Result<T, Refused> {
         if body.len() < LARGE {
-            return ChangeRequest::decode(body).map_err(|error| refuse(&error));
+            return decode(body).map_err(|error| refuse(&error));
         }
-        let Ok(permit) = self.large.clone().acquire_owned().await else { return Err(Answer::not_ready()) };
+        let Ok(permit) = self.large.clone().acquire_owned().await else { return Err(Refused::not_ready()) };
         let body = body.clone();
         let decode = move || {
             // A body whose caller has gone away is decoded to its end.
             let _permit = permit;
-            ChangeRequest::decode(&body)
+            decode(&body)
         };
         match tokio::task::spawn_blocking(decode).await {
             Ok(decoded) => decoded.map_err(|error| refuse(&error)),
             // A panic is a bug, and answered like one in any handler; otherwise the runtime ends.
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(Answer::not_ready()),
+                Err(_) => Err(Refused::not_ready()),
             },
         }
     }
 }
 
-fn refuse(error: &DecodeError) -> Answer {
-    Answer::refused(StatusCode::BAD_REQUEST, format!("Invalid request body: {error}"))
+fn refuse(error: &DecodeError) -> Refused {
+    Refused::new(StatusCode::BAD_REQUEST, format!("Invalid request body: {error}"))
 }

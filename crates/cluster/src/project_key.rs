@@ -1,13 +1,20 @@
-//! The key that is reconciled: a project, because its commitments share its VMs.
+//! The key of controllers whose objects share something of a project, for example its VMs.
 
 use std::fmt;
 
-use berth_cluster::Key;
 use berth_core::ProjectId;
+
+use crate::Key;
 
 /// A project, by its UUID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProjectKey(pub ProjectId);
+
+impl From<&str> for ProjectKey {
+    fn from(project: &str) -> Self {
+        Self(project.into())
+    }
+}
 
 impl fmt::Display for ProjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

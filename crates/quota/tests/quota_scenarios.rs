@@ -1,0 +1,450 @@
+//! The scenarios of quota, each without a fault, with a process that ends before and after every write, and with seeds for
+//! faults of the API server. What commitments pay for is written by hand.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_cluster::testing::{failing, opened};
+use berth_cluster::{Action, FlavorGroupsCache, ProjectKey, Reconciler as _, Requests, Routes};
+use berth_core::ClusterName;
+use berth_core::commitment::State;
+use berth_core::flavor::Flavor;
+use berth_core::liquid::units::RamUnit;
+use berth_crds::{CommittedResource, Hypervisor, ProjectQuota, ProjectQuotaSpec, ProjectQuotaStatus, names, testing};
+use berth_invariants::testing::broken_payg;
+use berth_invariants::{Key, Snapshot, Violation};
+use berth_quota::{Context, QuotaController, QuotaMetrics, Settings};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::metrics::Metrics;
+use berth_testkit::scenarios::{Disturbance, ScenarioRun};
+use berth_testkit::{Server, Verb, World, next, path_of, scenarios, seeds};
+use berth_vm_source::{VmRow, VmSnapshot, VmSource};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kube::ResourceExt as _;
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+const PERIOD: Duration = Duration::from_secs(300);
+const NODE1: &str = "node1";
+const NODE2: &str = "node2";
+const RAM: &str = "hw_version_mem_v4_ram";
+const CORES: &str = "hw_version_mem_v4_cores";
+
+struct Process {
+    world: World,
+    vms: VmSource,
+    metrics: Metrics,
+    controller: Arc<QuotaController>,
+    requests: Requests<ProjectKey>,
+    due: BTreeMap<ProjectKey, Instant>,
+}
+
+struct Run {
+    server: Server,
+    clock: Arc<dyn Clock>,
+    rows: BTreeMap<String, VmRow>,
+    process: Process,
+    disturbance: Disturbance,
+    has_ended: bool,
+}
+
+impl Process {
+    fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
+        let (world, metrics, requests) = (World::new(server), Metrics::new(&[].into()).unwrap(), opened());
+        let (stores, vms) = (&world.stores, VmSource::new(clock.clone(), HOUR));
+        let controller = Arc::new(QuotaController::new(Context {
+            quotas: world.writer(&stores.quotas),
+            commitments: stores.commitments.clone(),
+            hypervisors: stores.hypervisors.clone(),
+            flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+            vms: vms.clone(),
+            routes: Routes::home_only(),
+            unit_of: Arc::new(|_| RamUnit::new(240).unwrap()),
+            clock: clock.clone(),
+            metrics: QuotaMetrics::register(&metrics).unwrap(),
+            requests: requests.clone(),
+            settings: Settings {
+                period: PERIOD,
+                states: vec![State::Confirmed, State::Guaranteed],
+                follows_hosts: true,
+            },
+        }));
+        world.declare(&controller, &requests).unwrap();
+        world.list().unwrap();
+        requests.add(controller.first_keys());
+        Self { world, vms, metrics, controller, requests, due: BTreeMap::new() }
+    }
+
+    async fn settle(&mut self) {
+        for _ in 0..2000 {
+            self.world.deliver().unwrap();
+            let Some(key) = next(&self.requests) else { return };
+            self.due.remove(&key);
+            match self.controller.reconcile(key.clone()).await {
+                Ok(Action::AwaitChange) => {}
+                Ok(Action::RequeueAfter(delay)) => drop(self.due.insert(key, Instant::now() + delay)),
+                Err(_) => {
+                    self.requests.add([key]);
+                    sleep(Duration::from_millis(200)).await;
+                }
+            }
+        }
+        panic!("the controller does not come to rest");
+    }
+
+    async fn wait_until(&mut self, end: Instant) {
+        self.settle().await;
+        while let Some(at) = self.due.values().copied().min().filter(|at| *at <= end) {
+            sleep_until(at).await;
+            let now = Instant::now();
+            self.requests.add(self.due.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()));
+            self.settle().await;
+        }
+        sleep_until(end).await;
+    }
+}
+
+impl ScenarioRun for Run {
+    fn begin(disturbance: Disturbance) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
+        let server = Server::new(clock.clone());
+        server.create(&seeds::flavor_groups_with_half(clock.now())).unwrap();
+        server.create(&seeds::host(NODE1, 100)).unwrap();
+        server.create(&seeds::in_zone(seeds::host(NODE2, 100), seeds::OTHER_ZONE)).unwrap();
+        let process = Process::start(&server, &clock);
+        let run = Self { server, clock, rows: BTreeMap::new(), process, disturbance, has_ended: false };
+        run.publish();
+        run
+    }
+
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Everything once more changes nothing.
+    async fn finish(&mut self) {
+        self.server.heal();
+        self.settle().await;
+        self.server.take_log();
+        let keys = self.process.controller.first_keys();
+        self.process.requests.add(keys);
+        self.process.settle().await;
+        assert_eq!(self.server.take_log(), [""; 0]);
+        assert_eq!(self.server.no_op_writes(), 0);
+        assert_eq!(broken(&self.server), []);
+    }
+}
+
+/// Violations of the invariant of quota.
+fn broken(server: &Server) -> Vec<Violation> {
+    let commitments = server.all::<CommittedResource>().unwrap().into_iter().map(Arc::new);
+    let snapshot = Snapshot::of(commitments.map(|object| (ClusterName::home(), object)), [], []);
+    let quotas = server.all::<ProjectQuota>().unwrap();
+    let keys: Vec<Key> = quotas.iter().map(|quota| Key::new(ClusterName::home(), quota.name_any())).collect();
+    broken_payg(&snapshot, keys.iter().zip(&quotas))
+}
+
+impl Run {
+    fn disturb(&self) {
+        self.disturbance.begin(&self.server);
+    }
+
+    async fn wait(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        let server = self.server.clone();
+        let is_stopping = self.disturbance.ends_process() && !self.has_ended;
+        let has_ended = tokio::select! {
+            biased;
+            () = server.stopped(), if is_stopping => true,
+            () = self.process.wait_until(end) => false,
+        };
+        if has_ended {
+            self.has_ended = true;
+            server.answer_again();
+            self.process = Process::start(&server, &self.clock);
+            self.publish();
+            self.process.wait_until(end.max(Instant::now())).await;
+        }
+    }
+
+    /// What follows from an event is written within a second, unless writes fail.
+    async fn settle(&mut self) {
+        let time = if self.disturbance.has_faults() { MINUTE } else { SECOND };
+        self.wait(time).await;
+    }
+
+    /// The table is read.
+    fn publish(&self) {
+        let flavor = |name: &str, vcpus, memory_gib: u64| Flavor {
+            name: name.into(),
+            vcpus,
+            memory_mib: memory_gib * 1024 - 16,
+            disk_gib: 0,
+            extra_specs: BTreeMap::new(),
+        };
+        let flavors = vec![flavor(testing::FLAVOR, 30, 480), flavor(seeds::HALF_FLAVOR, 15, 240)];
+        self.process.vms.publish(VmSnapshot::new(self.rows.values().cloned().collect(), flavors, self.clock.now()));
+    }
+
+    fn start_vm(&mut self, vm: &str, flavor: &str) {
+        let row = VmRow {
+            id: vm.into(),
+            project: testing::PROJECT.into(),
+            zone: testing::ZONE.into(),
+            host: NODE1.into(),
+            flavor: flavor.into(),
+            ..VmRow::default()
+        };
+        self.rows.insert(vm.to_owned(), row);
+    }
+
+    fn run_on(&self, host: &str, vms: &[&str]) {
+        let instances: Vec<_> = vms.iter().map(|vm| json!({ "id": vm, "name": vm, "active": true })).collect();
+        self.server.edit_status::<Hypervisor>(host, &json!({ "status": { "instances": instances } })).unwrap();
+    }
+
+    fn push(&self, zone: &str, gib: i64) {
+        let quota = [(RAM.to_owned(), gib)].into();
+        let name = names::project_quota(testing::PROJECT, zone);
+        if self.server.get::<ProjectQuota>(&name).is_ok() {
+            let patch = json!({ "spec": { "quota": { RAM: gib } } });
+            self.server.edit::<ProjectQuota>(&name, &patch).unwrap();
+            return;
+        }
+        let (project_id, availability_zone) = (testing::PROJECT.to_owned(), zone.to_owned());
+        let spec = ProjectQuotaSpec { project_id, availability_zone, quota, ..ProjectQuotaSpec::default() };
+        self.server.create(&ProjectQuota::new(&name, spec)).unwrap();
+    }
+
+    /// VMs with so many GiB count in the commitment.
+    fn use_commitment(&self, uuid: &str, gib: u64) {
+        let used = json!({ "memory": format!("{gib}Gi"), "cpu": "1" });
+        let status = json!({ "status": { "usedResources": used, "usedDeclaredGiB": gib } });
+        self.server.edit_status::<CommittedResource>(&names::commitment(uuid), &status).unwrap();
+    }
+
+    fn status(&self, zone: &str) -> ProjectQuotaStatus {
+        let object: ProjectQuota = self.server.get(&names::project_quota(testing::PROJECT, zone)).unwrap();
+        object.status.unwrap_or_default()
+    }
+
+    /// RAM in all and without a commitment, and cores in all.
+    fn assert_usage(&self, zone: &str, expected: [i64; 3]) {
+        let status = self.status(zone);
+        let of = |map: &BTreeMap<String, i64>, name: &str| map.get(name).copied().unwrap_or(-1);
+        let found = [of(&status.total_usage, RAM), of(&status.payg_usage, RAM), of(&status.total_usage, CORES)];
+        assert_eq!(found, expected, "{zone}: {status:?}");
+    }
+}
+
+scenarios! { Run, all: vm_comes_and_goes vm_moves_zone commitment_pays quota_push_while_usage_moves table_away unreadable }
+
+mod all {
+    use super::*;
+
+    pub fn vm_comes_and_goes(run: &mut Run) -> BoxFuture<'_, ()> {
+        async move {
+            run.push(testing::ZONE, 960);
+            run.disturb();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [0, 0, -1]);
+            run.start_vm("vm-1", testing::FLAVOR);
+            run.start_vm("vm-2", seeds::HALF_FLAVOR);
+            run.run_on(NODE1, &["vm-1", "vm-2"]);
+            run.publish();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [720, 720, 45]);
+            let status = run.status(testing::ZONE);
+            assert_eq!(status.limes_usage_summary.as_deref(), Some("mem_v4: c=45 i=2 r=3"));
+            assert_eq!(status.limes_quota_summary.as_deref(), Some("mem_v4: c=0 i=0 r=4"));
+            run.rows.remove("vm-1");
+            run.run_on(NODE1, &["vm-2"]);
+            run.publish();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [240, 240, 15]);
+        }
+        .boxed()
+    }
+
+    /// The hosts know it before the table does.
+    pub fn vm_moves_zone(run: &mut Run) -> BoxFuture<'_, ()> {
+        async move {
+            run.push(testing::ZONE, 960);
+            run.push(seeds::OTHER_ZONE, 960);
+            run.start_vm("vm-1", testing::FLAVOR);
+            run.run_on(NODE1, &["vm-1"]);
+            run.disturb();
+            run.publish();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [480, 480, 30]);
+            run.assert_usage(seeds::OTHER_ZONE, [0, 0, -1]);
+            run.run_on(NODE2, &["vm-1"]);
+            run.run_on(NODE1, &[]);
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [0, 0, -1]);
+            run.assert_usage(seeds::OTHER_ZONE, [480, 480, 30]);
+        }
+        .boxed()
+    }
+
+    pub fn commitment_pays(run: &mut Run) -> BoxFuture<'_, ()> {
+        async move {
+            run.push(testing::ZONE, 960);
+            run.start_vm("vm-1", testing::FLAVOR);
+            run.start_vm("vm-2", seeds::HALF_FLAVOR);
+            run.server.create(&seeds::waiting_commitment("uuid-1", 1)).unwrap();
+            run.disturb();
+            run.publish();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [720, 720, 45]);
+            run.use_commitment("uuid-1", 480);
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [720, 240, 45]);
+            let patch = json!({ "spec": { "state": "superseded" } });
+            run.server.edit::<CommittedResource>(&names::commitment("uuid-1"), &patch).unwrap();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [720, 720, 45]);
+        }
+        .boxed()
+    }
+
+    /// Between the read and the write of the usage a new quota is pushed: the usage is computed again.
+    pub fn quota_push_while_usage_moves(run: &mut Run) -> BoxFuture<'_, ()> {
+        async move {
+            run.push(testing::ZONE, 960);
+            run.settle().await;
+            run.disturb();
+            let name = names::project_quota(testing::PROJECT, testing::ZONE);
+            let path = path_of::<ProjectQuota>(&name);
+            run.server.before(Verb::PatchStatus, &path, 1, move |server| {
+                let patch = json!({ "spec": { "quota": { RAM: 480, CORES: 7 } } });
+                server.edit::<ProjectQuota>(&name, &patch).unwrap();
+            });
+            run.start_vm("vm-1", testing::FLAVOR);
+            run.publish();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [480, 480, 30]);
+            let status = run.status(testing::ZONE);
+            assert_eq!(status.limes_quota_summary.as_deref(), Some("mem_v4: c=7 i=0 r=2"));
+        }
+        .boxed()
+    }
+
+    /// No read has succeeded for longer than the data may be used.
+    pub fn table_away(run: &mut Run) -> BoxFuture<'_, ()> {
+        async move {
+            run.push(testing::ZONE, 960);
+            run.start_vm("vm-1", testing::FLAVOR);
+            run.run_on(NODE1, &["vm-1"]);
+            run.disturb();
+            run.publish();
+            run.settle().await;
+            run.process.vms.report_failure("connection refused");
+            run.wait(3 * HOUR).await;
+            run.server.take_log();
+            run.push(testing::ZONE, 480);
+            run.run_on(NODE1, &[]);
+            run.wait(HOUR).await;
+            assert_eq!(run.server.take_log(), [""; 0]);
+            run.assert_usage(testing::ZONE, [480, 480, 30]);
+            run.rows.clear();
+            run.publish();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [0, 0, -1]);
+        }
+        .boxed()
+    }
+
+    /// Neither commitments nor hosts of a cluster that does not answer are gone.
+    pub fn unreadable(run: &mut Run) -> BoxFuture<'_, ()> {
+        async move {
+            run.push(testing::ZONE, 960);
+            run.start_vm("vm-1", testing::FLAVOR);
+            run.server.create(&seeds::waiting_commitment("uuid-1", 1)).unwrap();
+            run.use_commitment("uuid-1", 480);
+            run.disturb();
+            run.publish();
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [480, 0, 30]);
+            let (stores, home) = (run.process.world.stores.clone(), ClusterName::home());
+            run.rows.clear();
+            run.server.take_log();
+            for away in [true, false] {
+                let (why, other) = (Some("no route to host"), None);
+                failing(&stores.commitments, &home, if away { why } else { other });
+                failing(&stores.hypervisors, &home, if away { other } else { why });
+                run.publish();
+                run.wait(10 * MINUTE).await;
+                assert_eq!(run.server.take_log(), [""; 0]);
+            }
+            failing(&stores.hypervisors, &home, None);
+            run.settle().await;
+            run.assert_usage(testing::ZONE, [0, 0, -1]);
+        }
+        .boxed()
+    }
+}
+
+/// The lines of the metrics page about quota.
+fn series(process: &Process) -> Vec<String> {
+    let page = process.metrics.render();
+    let of_usage = |line: &&str| line.starts_with("cortex_quota_") && line.contains("project_id");
+    page.lines().filter(of_usage).map(str::to_owned).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_series_that_are_not_zero_are_shown_and_they_end_with_the_quota() {
+    let mut run = Run::begin(Disturbance::Calm);
+    run.push(testing::ZONE, 960);
+    run.start_vm("vm-1", testing::FLAVOR);
+    run.server.create(&seeds::waiting_commitment("uuid-1", 1)).unwrap();
+    run.use_commitment("uuid-1", 480);
+    run.publish();
+    run.settle().await;
+    let labels = |kind: &str| {
+        let (project, zone) = (testing::PROJECT, testing::ZONE);
+        format!(r#"{{availability_zone="{zone}",project_id="{project}",resource="hw_version_mem_v4_{kind}"}}"#)
+    };
+    let mut expected = vec![format!("cortex_quota_cr_usage{} 480", labels("ram"))];
+    expected.extend(
+        [("cores", 30), ("instances", 1)]
+            .map(|(kind, value)| format!("cortex_quota_payg_usage{} {value}", labels(kind))),
+    );
+    expected.extend(
+        [("cores", 30), ("instances", 1), ("ram", 480)]
+            .map(|(kind, value)| format!("cortex_quota_total_usage{} {value}", labels(kind))),
+    );
+    assert_eq!(series(&run.process), expected);
+    let counted = |result: &str| {
+        let line = format!(r#"cortex_quota_reconcile_total{{result="{result}"}} "#);
+        let page = run.process.metrics.render();
+        page.lines().find_map(|shown| shown.strip_prefix(&line)?.parse::<u64>().ok()).unwrap()
+    };
+    assert!(counted("success") > 0 && counted("failure") == 0);
+    run.server.delete::<ProjectQuota>(&names::project_quota(testing::PROJECT, testing::ZONE)).unwrap();
+    run.settle().await;
+    assert_eq!(series(&run.process), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_change_there_is_one_write_in_an_hour() {
+    let mut run = Run::begin(Disturbance::Calm);
+    run.push(testing::ZONE, 960);
+    run.start_vm("vm-1", testing::FLAVOR);
+    run.publish();
+    run.settle().await;
+    run.server.take_log();
+    for _ in 0..4 {
+        for _ in 0..12 {
+            run.publish();
+            run.wait(5 * MINUTE).await;
+        }
+        assert_eq!(run.server.take_log().len(), 1);
+    }
+}
