@@ -6,6 +6,7 @@
 //! then on. `operator` decides when they run. [`rights`] lists the rights that they need.
 
 mod background_tasks;
+mod budgets;
 mod controllers;
 mod events;
 mod explainer;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use berth_core::host::Host;
+use berth_core::quota::Amounts;
 use berth_core::reservation::Reservation;
-use berth_core::{HostName, ProjectId, Resources, SlotKey, VmId};
+use berth_core::{GroupName, HostName, ProjectId, Resources, SlotKey, VmId};
 use jiff::Timestamp;
 
 /// Free capacity that an answer has given to an instance.
@@ -29,6 +30,15 @@ pub struct Claim {
     /// The slot of the VM. While the slot is on the host, only the part of the VM counts that does not fit into it, as
     /// if the slot already expected the VM.
     pub slot: Option<SlotKey>,
+    /// What the instance will use of the quota of its project; `None` if it uses nothing that it does not use already.
+    pub quota: Option<ClaimedQuota>,
+}
+
+/// What an instance will use of a quota: all instances of its request together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedQuota {
+    pub group: GroupName,
+    pub amounts: Amounts,
 }
 
 /// A claim and the hosts that listed the VM when it was made.
@@ -65,11 +75,16 @@ impl Claims {
 
     /// Ends a claim; returns the host that it was on.
     pub(crate) fn remove(&mut self, instance: &VmId) -> Option<HostName> {
-        let Claim { instance, host, project, expires, .. } = self.held.remove(instance)?.claim;
-        take_out(&mut self.on_host, &host, &instance);
-        take_out(&mut self.of_project, &project, &instance);
-        self.by_expiry.remove(&(expires, instance));
-        Some(host)
+        self.take(instance).map(|claim| claim.host)
+    }
+
+    /// Ends a claim and returns it.
+    pub(crate) fn take(&mut self, instance: &VmId) -> Option<Claim> {
+        let claim = self.held.remove(instance)?.claim;
+        take_out(&mut self.on_host, &claim.host, instance);
+        take_out(&mut self.of_project, &claim.project, instance);
+        self.by_expiry.remove(&(claim.expires, claim.instance.clone()));
+        Some(claim)
     }
 
     /// The claim counts besides any slot from now on; returns its host.

@@ -39,17 +39,19 @@ pub struct HostChange {
     pub gained: bool,
     /// Other hosts that gained free capacity, because a VM that was promised to them has landed here.
     pub freed: Vec<HostId>,
+    /// The claims that have ended because the host lists their VMs.
+    pub landed: Vec<Claim>,
 }
 
 impl View {
     /// A Hypervisor appeared or changed. Ends the claims that it shows.
     pub fn set_host(&mut self, host: Host) -> HostChange {
         let name = host.name.clone();
-        let landed = self.claims.landed_on(&host);
-        let mut others: BTreeSet<HostName> = landed.iter().filter_map(|vm| self.claims.remove(vm)).collect();
+        let landed: Vec<Claim> = self.claims.landed_on(&host).iter().filter_map(|vm| self.claims.take(vm)).collect();
+        let mut others: BTreeSet<HostName> = landed.iter().map(|claim| claim.host.clone()).collect();
         others.remove(&name);
         let (id, gained) = self.put_host(host);
-        HostChange { id, gained, freed: self.renew_all(others) }
+        HostChange { id, gained, freed: self.renew_all(others), landed }
     }
 
     fn put_host(&mut self, host: Host) -> (HostId, bool) {

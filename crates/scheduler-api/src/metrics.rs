@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use berth_scheduler::{Answer, BuiltIn, ClaimRefusal, Guest, Intent, Request};
+use berth_scheduler::{Answer, BuiltIn, ClaimRefusal, Guest, Intent, QuotaResource, QuotaVerdict, Request};
 use berth_telemetry::declare_metrics;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec, IntGauge};
@@ -39,6 +39,7 @@ pub struct ApiMetrics {
     runs: RunMetrics,
     coverage: CoverageMetrics,
     claims: ClaimRefusals,
+    quota: QuotaDecisions,
 }
 
 impl ApiMetrics {
@@ -50,6 +51,7 @@ impl ApiMetrics {
             runs: RunMetrics::register(metrics, scheduler)?,
             coverage: CoverageMetrics::register(metrics)?,
             claims: ClaimRefusals::register_with_all(metrics)?,
+            quota: QuotaDecisions::register(metrics)?,
         })
     }
 
@@ -72,6 +74,13 @@ impl ApiMetrics {
     /// A request got no hosts because its project has claimed enough.
     pub(crate) fn claim_refused(&self, refused: ClaimRefusal) {
         self.claims.refused.with_label_values(&[refused.as_str()]).inc();
+    }
+
+    /// The filter of quota has decided about a request. Dry runs are not counted.
+    pub(crate) fn quota_decided(&self, request: &Request, answer: &Answer) {
+        if let Some(verdict) = answer.decision.quota.as_ref().filter(|_| !request.options.read_only) {
+            self.quota.count(verdict);
+        }
     }
 
     /// A run had a result for a VM that may be a guest of commitments.
@@ -113,6 +122,24 @@ impl ClaimRefusals {
             all.refused.with_label_values(&[reason.as_str()]).inc_by(0);
         }
         Ok(all)
+    }
+}
+
+declare_metrics! {
+    /// The counter of decisions about quota.
+    struct QuotaDecisions {
+        decisions: IntCounterVec["mode", "decision", "resource", "availability_zone", "flavor_group"],
+            "cortex_nova_filter_quota_enforcement_decisions_total",
+            "Requests by what filter_quota_enforcement has decided about them; mode is enforce or shadow.";
+    }
+}
+
+impl QuotaDecisions {
+    fn count(&self, verdict: &QuotaVerdict) {
+        let mode = if verdict.enforce { "enforce" } else { "shadow" };
+        let resource = verdict.resource.map_or("", QuotaResource::as_str);
+        let labels = [mode, verdict.decision.as_str(), resource, verdict.zone.as_str(), verdict.group.as_str()];
+        self.decisions.with_label_values(&labels).inc();
     }
 }
 

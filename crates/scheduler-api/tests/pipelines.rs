@@ -81,7 +81,7 @@ async fn conditions_follow_the_object_and_are_written_once() {
     process.loader.loaded().await;
     assert!(process.knows("mine") && process.knows(GENERAL_PURPOSE));
     let reported = ["Ready PipelineReady Some(1)", "AllStepsReady AllStepsReady Some(1)"];
-    let reported = [&reported[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
+    let reported = [&reported[..], &["AllStepsIndexed AllStepsIndexed Some(1)"]].concat();
     until("the conditions are written", || async { process.conditions("mine") == reported }).await;
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     let writes = process.scene.server.take_log();
@@ -90,7 +90,7 @@ async fn conditions_follow_the_object_and_are_written_once() {
     let broken = json!({ "spec": { "filters": [{ "name": "filter_external_customer" }] } });
     process.scene.server.edit::<Pipeline>("mine", &broken).unwrap();
     let reported = ["Ready PipelineInitFailed Some(2)", "AllStepsReady PipelineInitFailed Some(2)"];
-    let reported = [&reported[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
+    let reported = [&reported[..], &["AllStepsIndexed AllStepsIndexed Some(1)"]].concat();
     until("the conditions are written", || async { process.conditions("mine") == reported }).await;
     assert!(process.knows("mine"), "its previous version");
 

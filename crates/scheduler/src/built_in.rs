@@ -3,6 +3,7 @@
 //! frees is given out before any other caller can take it.
 
 mod answering;
+mod budgets;
 mod changes;
 mod claim_limits;
 mod holding;
@@ -148,7 +149,7 @@ impl BuiltIn {
     /// The result of a request, host by host. Changes nothing.
     pub fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {
         let inner = self.lock();
-        inner.explain(&inner.without_own_slot(request), request)
+        inner.explain(&inner.without_own_slot(request), request, None)
     }
 
     /// The waiting list in its order, each slot with why nothing fitted at its last try.

@@ -1,14 +1,13 @@
 //! Runs a pipeline: the filters narrow one set of hosts after the other, then the weighers rank the remaining hosts.
 //! Runs with and without a tracer use the same code.
 
-use berth_capacity_view::Overlay;
 use berth_core::HostName;
 
 use crate::candidates::{CandidateHosts, Inputs};
 use crate::feasible_hosts::FeasibleHosts;
-use crate::fleet::Fleet;
 use crate::order::{Contest, Ties};
-use crate::run::{Run, StepEvent};
+use crate::quota_verdict::QuotaVerdict;
+use crate::run::{Facts, Run, StepEvent};
 use crate::shortage::NAMED;
 use crate::steps::{Effect, Scores, Weigher};
 use crate::tanh::tanh;
@@ -27,6 +26,8 @@ pub struct Decision {
     /// How many hosts were considered and how many each filter removed, whether or not hosts are left.
     pub removed: Shortage,
     pub events: Vec<StepEvent>,
+    /// What the filter of quota has decided, if the pipeline has it.
+    pub quota: Option<QuotaVerdict>,
     /// The first filter that could not do its work; it removed every host that reached it.
     pub failed: Option<SchedulerError>,
     /// The effect of each step that had one, in the order of the pipeline; empty without a stopwatch.
@@ -36,17 +37,17 @@ pub struct Decision {
 pub(crate) fn run(
     pipeline: &Pipeline,
     request: &Request,
-    (fleet, overlay): (&Fleet, &Overlay<'_>),
+    facts: Facts<'_>,
     scope: Scope<'_>,
     tie_break: TieBreak,
     stopwatch: Option<&dyn Stopwatch>,
 ) -> Result<Decision, SchedulerError> {
-    let run = Run::new(request, fleet, overlay);
+    let run = Run::new(request, facts);
     let ties = Ties::new(tie_break, request.instance.as_str());
     let Some(stopwatch) = stopwatch else {
         return Ok(decision(rank(pipeline, &run, scope, &mut NoTracer)?, &run, ties));
     };
-    let mut trace = Trace::new(stopwatch, fleet, ties);
+    let mut trace = Trace::new(stopwatch, run.fleet, ties);
     let ranked = rank(pipeline, &run, scope, &mut trace)?;
     Ok(Decision { steps: trace.into_steps(), ..decision(ranked, &run, ties) })
 }
@@ -58,6 +59,7 @@ fn decision(ranked: Ranked<'_>, run: &Run<'_>, ties: Ties) -> Decision {
         first_tier: ranked.first.len().min(order.len()),
         removed: ranked.removed,
         events: run.take_events(),
+        quota: run.take_quota(),
         failed: ranked.failed,
         steps: Vec::new(),
     }

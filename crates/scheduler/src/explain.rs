@@ -1,7 +1,6 @@
 //! Why a request gets the hosts that it gets: for each host the filter that removed it, or what each weigher added. The
 //! decision itself is the engine's; this listens to it.
 
-use berth_capacity_view::Overlay;
 use berth_core::HostName;
 
 use crate::candidates::{CandidateHosts, Inputs, Scope};
@@ -9,7 +8,8 @@ use crate::engine::{self, Ranked};
 use crate::feasible_hosts::FeasibleHosts;
 use crate::fleet::Fleet;
 use crate::order::Ties;
-use crate::run::Run;
+use crate::quota_verdict::QuotaVerdict;
+use crate::run::{Facts, Run};
 use crate::steps::Effect;
 use crate::tanh::tanh;
 use crate::tracer::{Tracer, WeigherRun};
@@ -23,6 +23,8 @@ pub struct Explanation {
     pub hosts: Vec<HostExplanation>,
     /// How many hosts were considered and how many each filter removed.
     pub removed: Shortage,
+    /// What the filter of quota has decided, if the pipeline has it.
+    pub quota: Option<QuotaVerdict>,
     /// The filter that could not do its work, if any.
     pub failed: Option<SchedulerError>,
 }
@@ -59,18 +61,25 @@ pub struct Contribution {
 pub(crate) fn explain(
     pipeline: &Pipeline,
     request: &Request,
-    (fleet, overlay): (&Fleet, &Overlay<'_>),
+    facts: Facts<'_>,
     tie_break: TieBreak,
 ) -> Result<Explanation, SchedulerError> {
-    let run = Run::new(request, fleet, overlay);
-    let mut fates = HostOutcomes { fleet, before: CandidateHosts::default(), removed: Vec::new(), steps: Vec::new() };
+    let run = Run::new(request, facts);
+    let mut fates =
+        HostOutcomes { fleet: run.fleet, before: CandidateHosts::default(), removed: Vec::new(), steps: Vec::new() };
     let ranked = engine::rank(pipeline, &run, Scope::Request, &mut fates)?;
     let order = ranked.order(0, Ties::new(tie_break, request.instance.as_str()));
     let mut hosts: Vec<HostExplanation> = order.into_iter().filter_map(|place| fates.ranked(&ranked, place)).collect();
     fates.removed.sort_by(|(a, _), (b, _)| a.cmp(b));
     let removed = fates.removed.into_iter();
     hosts.extend(removed.map(|(host, filter)| HostExplanation { host, outcome: Outcome::Removed(filter) }));
-    Ok(Explanation { pipeline: pipeline.name.clone(), hosts, removed: ranked.removed, failed: ranked.failed })
+    Ok(Explanation {
+        pipeline: pipeline.name.clone(),
+        hosts,
+        removed: ranked.removed,
+        quota: run.take_quota(),
+        failed: ranked.failed,
+    })
 }
 
 /// Remembers what became of each host.

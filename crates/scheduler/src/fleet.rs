@@ -7,11 +7,13 @@ use berth_capacity_view::{HostChange, HostId, HostState, View};
 use berth_core::host::Host;
 use berth_core::{ClusterName, HostName, Zone};
 
+use crate::budget::Budgets;
 use crate::columns::Columns;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fleet {
     pub(crate) view: View,
+    pub(crate) budgets: Budgets,
     columns: Columns,
     withheld: BTreeSet<ClusterName>,
 }

@@ -2,9 +2,10 @@
 //! controllers. Pure: no I/O, no clock, no randomness.
 //!
 //! Controllers know [`Scheduler`]; [`BuiltIn`] is the implementation in this process, fed with hosts and reservations
-//! through [`BuiltIn::host_changed`] and [`BuiltIn::reservation_changed`].
+//! through [`BuiltIn::host_changed`], [`BuiltIn::reservation_changed`] and [`BuiltIn::budget_changed`].
 
 mod booking;
+mod budget;
 mod built_in;
 mod call;
 mod candidates;
@@ -23,6 +24,8 @@ mod params;
 mod pipeline;
 mod pipeline_choice;
 mod pipeline_spec;
+mod quota_check;
+mod quota_verdict;
 mod ranking;
 mod request;
 mod row;
@@ -39,8 +42,9 @@ mod tests;
 mod trace;
 mod tracer;
 
-pub use berth_capacity_view::{Assumed, Claim, HeldClaim};
+pub use berth_capacity_view::{Assumed, Claim, ClaimedQuota, HeldClaim};
 pub use booking::{Booking, Commitments, Guest};
+pub use budget::{BudgetChange, CommitmentKey, CommittedRam, CountedVms, GroupQuota, ResourceQuota, ZoneQuota};
 pub use built_in::{BuiltIn, ClaimLimits, ClaimRefusal, Held, HostReport, Promises, Settings};
 pub use call::{Answer, AnswerSettings, Call};
 pub use catalog::{StepDescription, filters, weighers};
@@ -55,6 +59,7 @@ pub use params::Param;
 pub use pipeline::{Loaded, Pipeline, Pipelines};
 pub use pipeline_choice::{PipelineChoice, pipeline_for};
 pub use pipeline_spec::{PipelineSpec, StepSpec};
+pub use quota_verdict::{QuotaDecision, QuotaFigures, QuotaResource, QuotaVerdict, ResourceFigures};
 pub use request::{Candidates, Destination, InstanceGroup, Options, Request, ReservationType};
 pub use run::StepEvent;
 pub use scheduler::{EnqueueSlots, Scheduler};

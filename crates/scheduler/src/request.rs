@@ -11,6 +11,8 @@ use crate::{Hints, Intent, SchedulerError, SlotRequest};
 
 /// The extra spec that names the kind of host.
 pub(crate) const HYPERVISOR_TYPE: &str = "capabilities:hypervisor_type";
+/// The extra spec that names the flavor group.
+pub(crate) const HW_VERSION: &str = "quota:hw_version";
 const HANA_TRAIT: &str = "trait:CUSTOM_HANA_EXCLUSIVE_HOST";
 
 /// One request for a ranked list of hosts.

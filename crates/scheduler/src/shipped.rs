@@ -1,6 +1,4 @@
-//! The compiled-in pipelines for KVM hosts, as data. They equal the Pipeline objects of the reference, except that
-//! `filter_quota_enforcement` is not listed: it needs commitments and project quotas as inputs and comes with the API
-//! that Nova calls; in the shipped configuration it removes no host.
+//! The compiled-in pipelines for KVM hosts, as data. They equal the Pipeline objects of the reference.
 
 use std::collections::BTreeMap;
 
@@ -53,6 +51,7 @@ fn long_chain(capacity: StepSpec) -> Vec<StepSpec> {
         "filter_aggregate_metadata",
         "filter_live_migratable",
         "filter_requested_destination",
+        "filter_quota_enforcement",
     ]));
     chain
 }

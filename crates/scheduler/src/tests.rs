@@ -15,6 +15,7 @@ mod invariants;
 mod pins;
 mod promises;
 mod properties;
+mod quota;
 mod ranking;
 mod running;
 mod slots;
@@ -109,7 +110,7 @@ pub(crate) fn pipeline(filters: &[StepSpec], weighers: &[StepSpec]) -> Pipeline 
 }
 
 pub(crate) fn run(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Result<Decision, SchedulerError> {
-    engine::run(pipeline, request, (fleet, &fleet.view.overlay()), Scope::Request, TieBreak::Name, None)
+    engine::run(pipeline, request, (fleet, &fleet.view.overlay(), None), Scope::Request, TieBreak::Name, None)
 }
 
 /// The names of the hosts that one step keeps.

@@ -17,6 +17,7 @@ use berth_vm_source::{Failure, VmSource};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::budgets::feed_budgets;
 use super::events::{Queues, feed_commitments, feed_view};
 
 pub struct MemorySettings {
@@ -84,6 +85,7 @@ impl Memory {
             stores,
         };
         feed_view(&memory.stores, &memory.scheduler, routes);
+        feed_budgets(&memory.stores, &memory.vms, &memory.scheduler, routes);
         memory
     }
 

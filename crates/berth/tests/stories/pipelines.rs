@@ -135,6 +135,7 @@ async fn an_object_replaces_the_pipeline_of_its_name_until_it_is_deleted() {
 async fn unknown_weighers_and_wrong_ones_are_reported_and_left_out() {
     let world = begin().await;
     let mut object = fill_up(OWN);
+    // It is known, and without `enforce` it removes no host.
     object["spec"]["filters"].as_array_mut().unwrap().push(json!({ "name": "filter_quota_enforcement" }));
     let wrong = json!([{ "key": "noSuchOption", "boolValue": true }]);
     object["spec"]["weighers"].as_array_mut().unwrap().extend([
@@ -144,7 +145,7 @@ async fn unknown_weighers_and_wrong_ones_are_reported_and_left_out() {
     cannot_be_used(&world, OWN).await;
     world.create_raw::<Pipeline>(object).await.unwrap();
     answers(&world, OWN, ["node1", "node2"]).await;
-    let unknown = "pipeline contains 2 unknown steps: [filter_quota_enforcement weigher_of_tomorrow]";
+    let unknown = "pipeline contains 1 unknown steps: [weigher_of_tomorrow]";
     let weigher = "1 weighers failed to initialize: map[kvm_prefer_smaller_hosts:failed to initialize weigher: ";
     reported(&world, OWN, [READY, ("False", weigher), ("False", unknown)]).await;
     assert_eq!(columns(&world, OWN).await, ["nova", "filter-weigher", "False", "False", "True"]);

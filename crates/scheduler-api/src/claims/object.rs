@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use berth_core::{Bytes, ClusterName, Cores, HostName, ProjectId, Resources, SlotKey, VmId};
-use berth_scheduler::{Claim, HeldClaim};
+use berth_core::quota::Amounts;
+use berth_core::{Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId};
+use berth_scheduler::{Claim, ClaimedQuota, HeldClaim};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,17 @@ struct Entry {
     slot: Option<Slot>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     listed: BTreeSet<HostName>,
+    /// Absent in the claims of former versions, which then count in no quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quota: Option<Quota>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Quota {
+    group: GroupName,
+    ram: i64,
+    cores: i64,
+    instances: i64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,10 +60,16 @@ pub(super) fn encode(mut claims: Vec<HeldClaim>, most: usize) -> (String, usize)
 }
 
 fn entry(held: &HeldClaim) -> Entry {
-    let Claim { instance, project, host, size, until, slot, .. } = held.claim.clone();
+    let Claim { instance, project, host, size, until, slot, quota, .. } = held.claim.clone();
+    let quota = quota.map(|ClaimedQuota { group, amounts: Amounts { ram_gib: ram, cores, instances } }| Quota {
+        group,
+        ram,
+        cores,
+        instances,
+    });
     let slot = slot.map(|slot| Slot { cluster: slot.cluster, name: slot.name.to_string() });
     let (memory, cpu, listed) = (size.memory.get(), size.cpu.get(), held.listed.clone());
-    Entry { vm: instance, project, host, memory, cpu, until, slot, listed }
+    Entry { vm: instance, project, host, memory, cpu, until, slot, listed, quota }
 }
 
 /// Both clocks of a process at one moment.
@@ -86,6 +104,11 @@ fn held(entry: Entry, Clocks { now, time }: Clocks, longest: Duration) -> Option
         expires: now.saturating_add(left.min(longest)),
         until: entry.until,
         slot: entry.slot.map(|slot| SlotKey::new(slot.cluster, slot.name.as_str())),
+        quota: entry.quota.map(claimed_quota),
     };
     Some(HeldClaim { claim, listed: entry.listed })
+}
+
+fn claimed_quota(Quota { group, ram, cores, instances }: Quota) -> ClaimedQuota {
+    ClaimedQuota { group, amounts: Amounts { ram_gib: ram.max(0), cores: cores.max(0), instances: instances.max(0) } }
 }

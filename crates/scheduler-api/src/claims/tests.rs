@@ -9,7 +9,7 @@ use berth_core::flavor::Flavor;
 use berth_core::host::Host;
 use berth_core::testing::{gib, host};
 use berth_core::{Cores, HostName, Resources};
-use berth_scheduler::{BuiltIn, Call, Claim, Commitments, Guest, HeldClaim, Request, Settings};
+use berth_scheduler::{BuiltIn, Call, Claim, ClaimedQuota, Commitments, Guest, HeldClaim, Request, Settings};
 use berth_telemetry::clock::{Clock as _, TokioClock};
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::Server;
@@ -193,6 +193,20 @@ fn while_the_clock_cannot_be_trusted_claims_last_as_long_as_any() {
     assert_eq!(decode(&text, Clocks { now: MINUTE, time: over }, MINUTE).0.len(), 0);
     let (claims, _) = decode(&text, Clocks { now: MINUTE, time: None }, MINUTE);
     assert_eq!(claims[0].claim.expires, 2 * MINUTE);
+}
+
+#[test]
+fn what_a_claim_uses_of_a_quota_is_kept_and_claims_of_former_versions_use_nothing() {
+    let clocks = Clocks { now: MINUTE, time: Some(jiff::Timestamp::UNIX_EPOCH) };
+    let amounts = berth_core::quota::Amounts { ram_gib: 32, cores: 8, instances: 2 };
+    let quota = Some(ClaimedQuota { group: "g1".into(), amounts });
+    let claim = Claim { quota, ..held(1).claim };
+    let (text, _) = encode(vec![HeldClaim { claim: claim.clone(), ..held(1) }], 2000);
+    assert!(text.contains(r#""quota":{"group":"g1","ram":32,"cores":8,"instances":2}"#), "{text}");
+    assert_eq!(decode(&text, clocks, MINUTE).0[0].claim.quota, claim.quota);
+    let (former, _) = encode(vec![held(1)], 2000);
+    assert!(!former.contains("quota"), "{former}");
+    assert_eq!(decode(&former, clocks, MINUTE).0[0].claim.quota, None);
 }
 
 #[test]

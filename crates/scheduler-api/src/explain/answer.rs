@@ -165,6 +165,8 @@ impl ClaimAnswer {
             expires: now.saturating_add(left),
             until: self.until,
             slot: self.slot.as_deref().and_then(slot_key),
+            // Only what explains slots is asked for, and no quota concerns them.
+            quota: None,
         };
         Some(HeldClaim { claim, listed: self.listed.clone() })
     }

@@ -101,8 +101,16 @@ fn promises_survive_the_way_and_claims_that_are_over_do_not_count() {
     let size = berth_core::Resources::new(berth_core::Bytes::new(1 << 30), berth_core::Cores::new(2));
     let claim = |vm: &str, until| {
         let (instance, slot) = (vm.into(), Some(key.clone()));
-        let claim =
-            Claim { instance, project: "p".into(), host: "node1".into(), size, expires: now + left, until, slot };
+        let claim = Claim {
+            instance,
+            project: "p".into(),
+            host: "node1".into(),
+            size,
+            expires: now + left,
+            until,
+            slot,
+            quota: None,
+        };
         HeldClaim { claim, listed: ["node2".into()].into() }
     };
     let (counts, over) = (claim("vm-1", time.saturating_add(left).unwrap()), claim("vm-2", time));

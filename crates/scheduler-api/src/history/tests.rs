@@ -39,7 +39,7 @@ fn removed(host: &str, by: FilterName) -> HostExplanation {
 
 fn explained(mut answer: Answer, hosts: Vec<HostExplanation>) -> Answer {
     let removed = answer.decision.removed.clone();
-    answer.explanation = Some(Explanation { pipeline: "p".to_owned(), hosts, removed, failed: None });
+    answer.explanation = Some(Explanation { pipeline: "p".to_owned(), hosts, removed, quota: None, failed: None });
     answer
 }
 

@@ -102,7 +102,7 @@ fn filter_errors_make_the_pipeline_unusable() {
 fn weigher_errors_and_unknown_weighers_are_left_out_and_reported() {
     let object = pipeline(
         "p",
-        &json!({ "filters": steps(&["filter_quota_enforcement"]), "weighers": steps(&["kvm_binpack", "kvm_prefer_smaller_hosts", "bar"]) }),
+        &json!({ "filters": steps(&["filter_quota_enforcement"]), "weighers": steps(&["kvm_binpack", "foo", "kvm_prefer_smaller_hosts", "bar"]) }),
     );
     let (loaded, found) = check_pipeline(PipelineObject::Readable(&object)).unwrap();
     assert!(loaded.is_some() && found.is_usable());
@@ -116,7 +116,7 @@ fn weigher_errors_and_unknown_weighers_are_left_out_and_reported() {
                  kvm_prefer_smaller_hosts:{error}]. "
             ),
             "AllStepsIndexed False PipelineContainsUnknownSteps: pipeline contains 2 unknown steps: \
-             [filter_quota_enforcement bar]"
+             [foo bar]"
                 .to_owned(),
         ]
     );

@@ -8,7 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use berth_core::text::escape_line;
-use berth_scheduler::{Answer, Call, Candidates, Intent, Request, SchedulerError, Stopwatch as _};
+use berth_scheduler::{Answer, Call, Candidates, Intent, QuotaResource, Request, SchedulerError, Stopwatch as _};
 
 use super::api::Api;
 use super::refusal::Refusal;
@@ -67,6 +67,7 @@ fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerE
     if let Some(refused) = answer.refused {
         api.metrics.claim_refused(refused);
     }
+    api.metrics.quota_decided(request, &answer);
     api.metrics.covered(request, &guest, &answer);
     Ok(answer)
 }
@@ -86,13 +87,26 @@ fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
         hosts_out = result.as_ref().map_or(0, |answer| answer.hosts.len()),
         status = status.as_u16(),
         claim_refused = result.as_ref().ok().and_then(|answer| answer.refused).map(|refused| refused.to_string()),
+        quota_exceeded = result.as_ref().ok().and_then(|answer| exceeded(answer)).map(QuotaResource::as_str),
         error = refusal.map(|refusal| refusal.line()),
         "scheduling request decided",
     );
     if let Ok(answer) = result {
         let hosts: Vec<&str> = answer.hosts.iter().take(3).map(berth_core::HostName::as_str).collect();
-        tracing::debug!(?hosts, removed = %answer.decision.removed, failed = ?answer.decision.failed, "decision");
+        let quota = answer.decision.quota.as_ref();
+        tracing::debug!(
+            ?hosts,
+            removed = %answer.decision.removed,
+            failed = ?answer.decision.failed,
+            quota = quota.and_then(|verdict| serde_json::to_string(verdict).ok()),
+            "decision",
+        );
     }
+}
+
+/// The resource for lack of which a request got no host.
+fn exceeded(answer: &Answer) -> Option<QuotaResource> {
+    answer.decision.quota.as_ref().filter(|verdict| verdict.removes_hosts())?.resource
 }
 
 fn hosts(request: &Request, answer: &Answer) -> Response {

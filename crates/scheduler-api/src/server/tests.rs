@@ -7,6 +7,7 @@ mod claim_limits;
 mod explain;
 mod invalid_requests;
 mod leading;
+mod quota;
 mod refusals;
 mod setting;
 mod token;

@@ -1,4 +1,4 @@
-//! Responses on the wire. Nova accepts exactly one member; a request for an explanation gets two more.
+//! Responses on the wire. Nova accepts exactly one member; a request for an explanation gets three more.
 
 use berth_core::HostName;
 use berth_scheduler::{Answer, Explanation, HostExplanation, Outcome};
@@ -29,7 +29,7 @@ fn with_reasons(answer: &Answer) -> Value {
     let removed = answer.decision.removed.removed.iter();
     let filtered: Value = removed.map(|(name, count)| (name.step.to_owned(), Value::from(*count))).collect();
     let explanation = answer.explanation.as_ref().map(explained).unwrap_or_default();
-    json!({"hosts": answer.hosts, "filtered": filtered, "explanation": explanation})
+    json!({"hosts": answer.hosts, "filtered": filtered, "explanation": explanation, "quota": answer.decision.quota})
 }
 
 fn explained(explanation: &Explanation) -> Value {

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use super::AnswerSettings;
 use super::claim_limits::{self, ClaimRefusal};
 use super::inner::Inner;
-use crate::engine::Scope;
 use crate::order::hash;
+use crate::quota_check::claimed_quota;
 use crate::{
     Answer, Booking, Call, Candidates, Decision, Explanation, Intent, Options, Request, SchedulerError, booking,
     coverage,
@@ -57,8 +57,8 @@ impl Inner {
         let request = call.request;
         let overlay = self.without_own_slot(request);
         let untrimmed = untrimmed(request, &self.settings.answers);
-        let decision = self.timed(&overlay, &untrimmed, Scope::Request, call.stopwatch)?;
-        let explanation = call.explain.then(|| self.explain(&overlay, request)).transpose()?;
+        let decision = self.timed(&overlay, &untrimmed, call.time, call.stopwatch)?;
+        let explanation = call.explain.then(|| self.explain(&overlay, request, Some(call.time))).transpose()?;
         Ok((decision, explanation))
     }
 
@@ -84,6 +84,7 @@ impl Inner {
             expires: call.now.saturating_add(time_to_live),
             until: last_second(call.time, time_to_live),
             slot: seat.cloned(),
+            quota: claimed_quota(request),
         };
         let mut freed = view.unclaim(&request.instance);
         let before = view.free(host);
@@ -108,6 +109,7 @@ impl Inner {
     }
 
     pub(super) fn expire(&mut self, now: Duration) {
+        self.fleet.budgets.expire(now);
         let freed = self.fleet.view.expire(now);
         self.serve(freed);
     }

@@ -8,6 +8,7 @@ use berth_capacity_view::Overlay;
 use berth_core::host::Host;
 use berth_core::reservation::Reservation;
 use berth_core::{HostName, SlotKey};
+use jiff::Timestamp;
 
 use super::planned::PlannedCommitments;
 use super::settings::Settings;
@@ -46,7 +47,9 @@ impl Inner {
     }
 
     pub(super) fn set_host(&mut self, host: Host) {
+        let zone = host.zone.clone();
         let change = self.fleet.set_host(host);
+        self.fleet.budgets.land(change.landed, &zone);
         let mut freed = change.freed;
         freed.extend(change.gained.then_some(change.id));
         self.serve(freed);
@@ -112,24 +115,31 @@ impl Inner {
         request: &Request,
         scope: Scope<'_>,
     ) -> Result<Decision, SchedulerError> {
-        self.timed(overlay, request, scope, None)
+        let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
+        engine::run(&pipeline, request, (&self.fleet, overlay, None), scope, self.settings.tie_break, None)
     }
 
-    /// The same with a trace of every step.
+    /// The same for all hosts of the request, at a time, and with a stopwatch with a trace of every step.
     pub(super) fn timed(
         &self,
         overlay: &Overlay<'_>,
         request: &Request,
-        scope: Scope<'_>,
+        time: Timestamp,
         stopwatch: Option<&dyn Stopwatch>,
     ) -> Result<Decision, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
-        engine::run(&pipeline, request, (&self.fleet, overlay), scope, self.settings.tie_break, stopwatch)
+        let facts = (&self.fleet, overlay, Some(time));
+        engine::run(&pipeline, request, facts, Scope::Request, self.settings.tie_break, stopwatch)
     }
 
-    pub(super) fn explain(&self, overlay: &Overlay<'_>, request: &Request) -> Result<Explanation, SchedulerError> {
+    pub(super) fn explain(
+        &self,
+        overlay: &Overlay<'_>,
+        request: &Request,
+        time: Option<Timestamp>,
+    ) -> Result<Explanation, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
-        explain::explain(&pipeline, request, (&self.fleet, overlay), self.settings.tie_break)
+        explain::explain(&pipeline, request, (&self.fleet, overlay, time), self.settings.tie_break)
     }
 }
 

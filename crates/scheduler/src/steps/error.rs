@@ -52,8 +52,6 @@ pub enum StepError {
     PenaltyWithoutWeight,
     #[error("sameSpecPenalty must be less than totalCountWeight")]
     PenaltyTooLarge,
-    #[error("this version cannot enforce quota; without enforce it is left out")]
-    QuotaNotEnforced,
     /// The flavor of the request has no CPUs.
     #[error("flavor has 0 vcpus")]
     NoVcpus,

@@ -1,8 +1,4 @@
 //! The filters, one per file, and which name means which.
-//!
-//! `filter_quota_enforcement` is not among them: it needs commitments and project quotas, which the capacity view does
-//! not hold. In the shipped configuration it only counts, so it is left out; where it is to enforce quota, its pipeline
-//! is not usable.
 
 mod aggregate_metadata;
 mod allowed_projects;
@@ -18,12 +14,11 @@ mod image_properties;
 mod instance_group_affinity;
 mod instance_group_anti_affinity;
 mod live_migratable;
+mod quota_enforcement;
 mod requested_destination;
 mod status_conditions;
 
-use serde::Deserialize;
-
-use super::{Filter, LoadError, Made, StepError};
+use super::{Filter, LoadError, Made};
 use crate::params::{self, NoParams, Param};
 
 /// A filter that pipelines can name.
@@ -47,7 +42,7 @@ const fn plain(name: &'static str, does: &'static str, make: fn() -> Box<dyn Fil
 }
 
 /// All filters: another one is its file and its line here.
-pub(crate) const ALL: [FilterKind; 16] = [
+pub(crate) const ALL: [FilterKind; 17] = [
     plain("filter_status_conditions", "keeps hosts whose conditions let VMs be placed", || {
         Box::new(status_conditions::StatusConditions)
     }),
@@ -106,6 +101,12 @@ pub(crate) const ALL: [FilterKind; 16] = [
         load: Load::With(has_enough_capacity::load),
     },
     FilterKind {
+        name: "filter_quota_enforcement",
+        does: "with `enforce` removes all hosts when a new VM exceeds the quota of its project; without, it only counts",
+        parameters: "`enforce`: bool",
+        load: Load::With(quota_enforcement::load),
+    },
+    FilterKind {
         name: "filter_exclude_hosts",
         does: "removes hosts by name",
         parameters: "`excludedHosts`: list",
@@ -113,25 +114,13 @@ pub(crate) const ALL: [FilterKind; 16] = [
     },
 ];
 
-/// The filter of that name; `None` for one that removes no host and that can be left out.
-pub(crate) fn load(name: &str, params: &[Param]) -> Result<Option<Box<dyn Filter>>, LoadError> {
+/// The filter of that name.
+pub(crate) fn load(name: &str, params: &[Param]) -> Result<Box<dyn Filter>, LoadError> {
     let made = match ALL.iter().find(|kind| kind.name == name).map(|kind| kind.load) {
-        Some(Load::Plain(make)) => params::decode::<NoParams>(params).map(|NoParams {}| Some(make())),
-        Some(Load::With(load)) => load(params).map(Some),
-        None if name == "filter_quota_enforcement" => count_quota(params).map(|()| None),
+        Some(Load::Plain(make)) => params::decode::<NoParams>(params).map(|NoParams {}| make()),
+        Some(Load::With(load)) => load(params),
         None if name.starts_with("vmware_") => return Err(LoadError::VmwareFilter),
         None => return Err(LoadError::UnknownFilter),
     };
     made.map_err(LoadError::Filter)
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct QuotaParams {
-    enforce: bool,
-}
-
-fn count_quota(params: &[Param]) -> Result<(), StepError> {
-    let QuotaParams { enforce } = params::decode(params)?;
-    if enforce { Err(StepError::QuotaNotEnforced) } else { Ok(()) }
 }

@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use berth_capacity_view::Question;
 use berth_core::{GroupName, ProjectId};
 
+use crate::request::HW_VERSION;
 use crate::run::Run;
 use crate::{Intent, ReservationType};
 
 /// The hint that names the flavor group of the request.
 pub(crate) const RESOURCE_GROUP: &str = "_cortex_resource_group";
-
-/// The extra spec that names the flavor group.
-pub(crate) const HW_VERSION: &str = "quota:hw_version";
 
 /// Parameters that are combined with the options of the request.
 #[derive(Clone, Debug, Default)]

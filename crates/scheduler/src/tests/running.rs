@@ -67,7 +67,8 @@ fn decide(pipeline: &Pipeline, request: &Request) -> Decision {
 #[track_caller]
 fn expect(pipeline: &Pipeline, request: &Request, expected: &[(&str, f64)]) {
     let fleet = Fleet::default();
-    let explanation = explain::explain(pipeline, request, (&fleet, &fleet.view.overlay()), TieBreak::Name).unwrap();
+    let explanation =
+        explain::explain(pipeline, request, (&fleet, &fleet.view.overlay(), None), TieBreak::Name).unwrap();
     let ranked = explanation.hosts.iter().filter_map(|host| match &host.outcome {
         Outcome::Ranked { weight, .. } => Some((host.host.as_str(), *weight)),
         Outcome::Removed(_) => None,

@@ -21,7 +21,8 @@ impl Stopwatch for Ticks {
 fn traced(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Vec<StepTrace> {
     let watch = Ticks::default();
     let decision = |watch| {
-        engine::run(pipeline, request, (fleet, &fleet.view.overlay()), Scope::Request, TieBreak::Name, watch).unwrap()
+        engine::run(pipeline, request, (fleet, &fleet.view.overlay(), None), Scope::Request, TieBreak::Name, watch)
+            .unwrap()
     };
     let (reported, silent) = (decision(Some(&watch)), decision(None));
     let steps = reported.steps.clone();

@@ -25,7 +25,7 @@ fn weights(name: &str, weights: &[(&str, f64)]) -> StepSpec {
 }
 
 fn explained(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> explain::Explanation {
-    explain::explain(pipeline, request, (fleet, &fleet.view.overlay()), TieBreak::Name).unwrap()
+    explain::explain(pipeline, request, (fleet, &fleet.view.overlay(), None), TieBreak::Name).unwrap()
 }
 
 fn ranked(weighers: &[StepSpec], request: &Request, fleet: &Fleet) -> Vec<(String, f64)> {

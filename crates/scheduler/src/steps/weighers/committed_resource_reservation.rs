@@ -8,8 +8,9 @@ use serde::Deserialize;
 use crate::Intent;
 use crate::feasible_hosts::FeasibleHosts;
 use crate::params::{self, Param};
+use crate::request::HW_VERSION;
 use crate::run::Run;
-use crate::steps::question::{HW_VERSION, RESOURCE_GROUP};
+use crate::steps::question::RESOURCE_GROUP;
 use crate::steps::{Made, Scores, Weigher};
 
 #[derive(Debug, Deserialize)]
