@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_cluster::{
-    Cluster, Clusters, Fence, FlavorGroupsCache, KnownFlavorGroups, ReadBy, ReadError, Routes, StoreSet as _,
-    WriteError, chain,
+    Cluster, Clusters, Fence, FlavorGroupsCache, Kind, KnownFlavorGroups, Listed, ReadBy, ReadError, Routes, Store,
+    StoreSet as _, WriteError, chain,
 };
 use berth_core::{ClusterName, CommitmentUuid};
 use berth_scheduler_api::claims::{self, ClaimMap, ClaimMetrics};
@@ -16,7 +16,7 @@ use berth_telemetry::clock::SystemClock;
 use berth_telemetry::config::{self, Configuration, Files};
 use berth_telemetry::logs::{self, Format, LogOptions};
 use berth_telemetry::metrics::Metrics;
-use futures::future::join_all;
+use futures::future::{join_all, try_join};
 use serde::Serialize;
 use tokio::runtime;
 use tracing::warn;
@@ -73,12 +73,16 @@ pub(super) fn configured(arguments: &ClusterArguments) -> Result<Configuration, 
     Ok(loaded.configuration)
 }
 
-/// Reads everything once that the scheduler decides on.
+/// Reads everything once that the scheduler decides on. The error says why it is not known what projects may use.
 pub(super) fn read_snapshot(
     arguments: &ClusterArguments,
     configuration: Configuration,
-) -> Result<ClusterSnapshot, Error> {
-    limit_time(read_clusters(arguments, configuration, ReadBy::Scheduler))
+) -> Result<(ClusterSnapshot, Option<ReadError>), Error> {
+    limit_time(async {
+        let snapshot = read_clusters(arguments, configuration, ReadBy::Scheduler).await?;
+        let budgets = snapshot.read_budgets().await;
+        Ok((snapshot, budgets.err()))
+    })
 }
 
 pub(super) fn limit_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
@@ -152,6 +156,22 @@ impl ClusterSnapshot {
         let missing = fill(&clusters, &routes, &memory, &configuration, by).await?;
         let claims_error = load_claims(&clusters, &memory, &configuration).await.err();
         Ok(Self { configuration, clusters, routes, memory, missing, kubeconfig: None, claims_error })
+    }
+
+    /// Reads what projects may use. Only `berth schedule` needs it, and its user may lack the right.
+    pub(super) async fn read_budgets(&self) -> Result<(), ReadError> {
+        let stores = &self.memory.stores;
+        try_join(self.read_all(&stores.commitments), self.read_all(&stores.quotas)).await.map(drop)
+    }
+
+    async fn read_all<K: Kind>(&self, store: &Store<K>) -> Result<(), ReadError> {
+        let is_missing = |name: &ClusterName| self.missing.iter().any(|missing| missing.cluster == name.as_str());
+        for cluster in self.clusters.iter() {
+            if self.routes.serves::<K>(&cluster.name) && !is_missing(&cluster.name) {
+                Listed::read(cluster).await?.fill(store);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn warn_of_unknown_claims(&self) {

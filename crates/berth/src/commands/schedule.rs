@@ -1,5 +1,6 @@
 //! `berth schedule`: a dry run of a request against the clusters.
 
+mod quota;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
     // Before anything is contacted: an invalid body needs no cluster.
     let written = source.request.as_deref().map(|path| read(path, configuration.scheduler.max_body_bytes));
     let written = written.transpose()?;
-    let snapshot = cluster_snapshot::read_snapshot(&arguments.clusters, configuration)?;
+    let (snapshot, no_budgets) = cluster_snapshot::read_snapshot(&arguments.clusters, configuration)?;
     snapshot.warn_of_unknown_claims();
     let request = match written {
         Some(request) => request,
@@ -38,7 +39,10 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
     };
     let (answer, explanation) = ask(&snapshot, &request)?;
     let claims = snapshot.memory.scheduler.claims_in(&request.zone);
-    let run = report::report(&request, &answer, explanation, &claims, &snapshot.missing);
+    let mut run = report::report(&request, &answer, explanation, &claims, &snapshot.missing);
+    if let Some(error) = no_budgets {
+        (run.quota, run.quota_unknown) = (None, Some(error.to_string()));
+    }
     let shown = if arguments.all { usize::MAX } else { arguments.limit.get() };
     output::show(arguments.output, &run, |run| text(run, shown, arguments.all))
 }
@@ -64,6 +68,7 @@ fn text(run: &DryRun, shown: usize, all: bool) -> String {
     }
     text.push_str(&ranking(run, shown));
     text.push_str(&removals(&run.removed, all));
+    text.push_str(&quota::text(run));
     text.push_str(&claims::text(&run.claims));
     let _ = writeln!(text, "\n{UNSEEN}");
     text

@@ -52,6 +52,7 @@ fn explain_rights() -> Vec<Right> {
         list::<Hypervisor>(),
         list::<Knowledge>(),
         list::<Pipeline>().optional(),
+        list::<ProjectQuota>(),
         list::<Reservation>(),
         Right::resource("", "v1", "configmaps", found)
             .named([claims::NAME])

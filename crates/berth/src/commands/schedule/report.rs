@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use berth_core::HostName;
-use berth_scheduler::{Claim, Contribution, Explanation, FilterName, HostExplanation, Intent, Outcome, Request};
+use berth_scheduler::{
+    Claim, Contribution, Explanation, FilterName, HostExplanation, Intent, Outcome, QuotaVerdict, Request,
+};
 use serde::Serialize;
 
 use crate::commands::amounts::Amounts;
@@ -28,6 +30,10 @@ pub(super) struct DryRun {
     pub(super) removed: Vec<Removed>,
     /// The filter that could not do its work: it removed every host that reached it.
     pub(super) failed: Option<String>,
+    /// What the filter of quota decides, if the pipeline has it.
+    pub(super) quota: Option<QuotaVerdict>,
+    /// Why that is not known.
+    pub(super) quota_unknown: Option<String>,
     /// Capacity in the zone that is not free because VMs have it that have not appeared yet.
     pub(super) claims: Vec<ClaimRow>,
 }
@@ -90,6 +96,8 @@ pub(super) fn report(
         removed: explanation.removed.removed.iter().map(|(name, count)| removed(*name, *count, &explanation)).collect(),
         failed: explanation.failed.as_ref().map(ToString::to_string),
         pipeline: explanation.pipeline,
+        quota: explanation.quota,
+        quota_unknown: None,
         claims: claims.iter().map(ClaimRow::from).collect(),
     }
 }

@@ -3,14 +3,20 @@ use std::collections::BTreeMap;
 use berth_core::flavor::FlavorGroups;
 use berth_core::host::{Capabilities, ConditionStatus, Host};
 use berth_core::{Bytes, ClusterName, Cores, Resources};
-use berth_scheduler::{BuiltIn, Call, Intent, Options, Request, Settings, TieBreak};
+use berth_crds::{ProjectQuota, ProjectQuotaSpec, names};
+use berth_scheduler::{
+    BudgetChange, BuiltIn, Call, CommittedRam, GroupQuota, Intent, Options, QuotaDecision, Request, ResourceQuota,
+    Settings, TieBreak,
+};
 use berth_telemetry::config::ReservationController;
+use berth_testkit::{Fault, Verb, path_of};
 use insta::assert_snapshot;
 use serde_json::json;
 
 use super::report::{DryRun, report};
 use super::{shortened, text};
 use crate::args::RequestSource;
+use crate::commands::scene::Scene;
 
 fn host(number: u64, zone: &str, gib: u64) -> Host {
     let size = Resources::new(Bytes::from_mib(gib * 1024), Cores::new(120));
@@ -31,7 +37,26 @@ fn scheduler() -> BuiltIn {
     for host in [host(1, "az-a", 1920), host(2, "az-a", 3840), host(3, "az-a", 64), host(4, "az-b", 1920)] {
         scheduler.host_changed(&host.name.clone(), Some(host));
     }
+    budgets().into_iter().for_each(|change| scheduler.budget_changed(change));
     scheduler
+}
+
+fn budgets() -> [BudgetChange; 2] {
+    let limit = |quota, used| ResourceQuota { quota, used };
+    let quota = GroupQuota { ram: limit(Some(2400), 480), cores: limit(Some(40), 20), instances: limit(None, 1) };
+    let commitment = CommittedRam {
+        project: "p1".into(),
+        zone: "az-a".into(),
+        group: "mem_v4".into(),
+        amount_gib: 960,
+        used_gib: 720,
+        start: None,
+        end: None,
+    };
+    [
+        BudgetChange::Quota("p1".into(), "az-a".into(), Some([("mem_v4".into(), quota)].into())),
+        BudgetChange::Commitment((ClusterName::home(), "commitment-1".into()), Some(commitment)),
+    ]
 }
 
 fn source(zone: &str, intent: Option<&str>) -> RequestSource {
@@ -84,6 +109,13 @@ fn hosts_with_their_weights_and_the_others_by_filter() {
           1  filter_has_enough_capacity (capacity)
       (--all names them)
 
+    Quota: rejected, not enough cores left; without enforce all hosts stay (reject)
+                      QUOTA  COMMITTED  USED  CLAIMED  NEEDED
+      RAM in GiB       2400        960   480        0     480
+      cores              40          0    20        0      30
+      instances   unlimited          0     1        0       1
+      One commitment has 240 GiB left, others at most as much.
+
     Not included: decisions of the operator that are not written yet.
     ");
 }
@@ -114,6 +146,50 @@ fn claims_are_counted_and_listed_with_vm_project_size_and_end() {
     assert!(scheduler.claims_in(&"az-b".into()).is_empty(), "another zone");
 }
 
+#[tokio::test(start_paused = true)]
+async fn quota_is_read_for_the_decision_and_a_missing_right_is_reported() {
+    let scene = Scene::new(&[("node1", 4)]);
+    let spec = ProjectQuotaSpec {
+        project_id: "p1".to_owned(),
+        availability_zone: "az-a".to_owned(),
+        quota: [("hw_version_mem_v4_ram".to_owned(), 479)].into(),
+        ..ProjectQuotaSpec::default()
+    };
+    scene.home.create(&ProjectQuota::new(&names::project_quota("p1", "az-a"), spec)).unwrap();
+    let (snapshot, request) = (scene.snapshot().await, short(&source("az-a", None), &configured()));
+    let decision = || snapshot.memory.scheduler.explain(&request).unwrap().quota.unwrap().decision;
+    assert_eq!(decision(), QuotaDecision::AcceptNoQuota, "other commands do not read it");
+    snapshot.read_budgets().await.unwrap();
+    assert_eq!(decision(), QuotaDecision::Reject);
+    scene.home.fail(Verb::List, &path_of::<ProjectQuota>(""), 1, Fault::Forbidden);
+    let error = snapshot.read_budgets().await.unwrap_err().to_string();
+    assert!(error.starts_with("cluster home: ProjectQuota objects cannot be read: "), "{error}");
+    assert_eq!(decision(), QuotaDecision::Reject, "what was read before stays");
+}
+
+#[test]
+fn a_decision_about_quota_that_is_not_known_says_why() {
+    let mut run = run(&short(&source("az-a", None), &configured()));
+    (run.quota, run.quota_unknown) = (None, Some("cluster home: ProjectQuota objects cannot be read".to_owned()));
+    let text = text(&run, 20, false);
+    assert!(text.contains("\nQuota: unknown: cluster home: ProjectQuota objects cannot be read\n"), "{text}");
+}
+
+#[test]
+fn each_decision_about_quota_has_its_words() {
+    let mut run = run(&short(&source("az-a", None), &configured()));
+    let mut texts = std::collections::BTreeSet::new();
+    for decision in QuotaDecision::ALL {
+        run.quota.as_mut().unwrap().decision = *decision;
+        texts.insert(text(&run, 20, false));
+    }
+    assert_eq!(texts.len(), QuotaDecision::ALL.len());
+    run.quota.as_mut().unwrap().enforce = true;
+    assert!(text(&run, 20, false).contains("\nQuota: rejected, not enough cores left; no host is left (reject)\n"));
+    run.quota = None;
+    assert!(!text(&run, 20, false).contains("Quota"), "the pipeline does not have the filter");
+}
+
 #[test]
 fn a_limit_reports_how_many_more_there_are() {
     let run = run(&short(&source("az-a", None), &configured()));
@@ -140,6 +216,8 @@ fn no_host_is_reported_with_the_counts_of_conditions_and_all_names_each() {
              node2
              node3
              node4
+
+    Quota: not checked, the request only asks for capacity (accept_skipped)
 
     Not included: decisions of the operator that are not written yet.
     ");
@@ -233,6 +311,38 @@ fn the_members_of_the_json_form() {
         }
       ],
       "failed": null,
+      "quota": {
+        "enforce": false,
+        "decision": "reject",
+        "resource": "cores",
+        "zone": "az-a",
+        "group": "mem_v4",
+        "figures": {
+          "ram": {
+            "quota": 2400,
+            "committed": 960,
+            "used": 480,
+            "claimed": 0,
+            "needed": 480
+          },
+          "cores": {
+            "quota": 40,
+            "committed": 0,
+            "used": 20,
+            "claimed": 0,
+            "needed": 30
+          },
+          "instances": {
+            "quota": null,
+            "committed": 0,
+            "used": 1,
+            "claimed": 0,
+            "needed": 1
+          },
+          "headroom": 240
+        }
+      },
+      "quotaUnknown": null,
       "claims": []
     }
     "#);
