@@ -88,6 +88,8 @@ enum Command {
 enum Part {
     /// Decisions of the scheduler.
     Scheduler,
+    /// Row z: what the filter of quota adds to a request.
+    QuotaFilter,
     /// Row c: plans of large commitments.
     Planner,
     /// Row u: the assignment of VMs to commitments.
@@ -189,8 +191,9 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Scheduler,
+        Self::QuotaFilter,
         Self::Planner,
         Self::Usage,
         Self::CapacitySplit,
@@ -211,6 +214,7 @@ impl Part {
     async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
         match self {
             Self::Scheduler => Ok(vec![scheduler::measure(size).await?]),
+            Self::QuotaFilter => Ok(vec![scheduler::quota::measure(size)?]),
             Self::Planner => planner::measure(),
             Self::Usage => Ok(vec![usage::measure()]),
             Self::CapacitySplit => Ok(vec![capacity_split::measure()]),

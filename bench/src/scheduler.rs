@@ -5,6 +5,7 @@ mod growth;
 mod http;
 mod in_process;
 mod nova;
+pub mod quota;
 mod reference;
 mod socket;
 
