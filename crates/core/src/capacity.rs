@@ -11,7 +11,7 @@ mod zone;
 
 pub use committed::committed_slots;
 pub use occupied::{Occupied, OccupiedByPlace};
-pub use reserved::reserved;
+pub use reserved::{HeldSlot, held_slots, reserved};
 pub use running::{KnownVm, running};
 pub use slots::{free_capacity, slots, times, total_capacity};
 pub use split::{SharingGroup, Split, split};

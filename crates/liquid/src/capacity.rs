@@ -11,11 +11,10 @@ use berth_core::liquid::capacity::{CapacityFacts, CapacityRequest, PlaceCapacity
 use berth_core::liquid::info::ServiceInfo;
 use berth_core::usage::declared_units;
 use berth_core::{GroupName, Zone};
-use berth_crds::facts::{NoAmount, lacks_running_units, place_capacity};
-use berth_crds::{FlavorGroupCapacity, Hypervisor, conditions};
+use berth_crds::facts::{NoAmount, is_up_to_date, lacks_running_units, place_capacity};
+use berth_crds::{FlavorGroupCapacity, Hypervisor};
 use berth_telemetry::clock::Clock;
 use berth_vm_source::{Unavailable, Vm, VmSource};
-use jiff::Timestamp;
 use thiserror::Error;
 
 /// Why no report can be made now. The texts continue those that clients know.
@@ -107,7 +106,7 @@ impl CapacityReports {
         for group in groups_with_capacity(info) {
             for zone in zones {
                 let Some(Entry { key, object }) = self.object(&group, zone) else { continue };
-                if !self.is_up_to_date(&object, now) {
+                if !is_up_to_date(&object, now, self.max_age) {
                     return Err(CapacityError::NotReady { group, zone: zone.clone() });
                 }
                 let found = place_capacity(&object);
@@ -125,15 +124,6 @@ impl CapacityReports {
     fn object(&self, group: &GroupName, zone: &Zone) -> Option<Entry<FlavorGroupCapacity>> {
         let found = self.capacities.select(&CAPACITY_BY_PLACE, &place(group.as_str(), zone.as_str()));
         found.into_iter().min_by(|a, b| (&a.key.name, &a.key.cluster).cmp(&(&b.key.name, &b.key.cluster)))
-    }
-
-    fn is_up_to_date(&self, object: &FlavorGroupCapacity, now: Timestamp) -> bool {
-        let Some(status) = &object.status else { return false };
-        let is_young = |written: Timestamp| {
-            // A negative age is that of a clock that is behind.
-            Duration::try_from(now.duration_since(written)).map_or(true, |age| age <= self.max_age)
-        };
-        conditions::is_ready(&status.conditions) && status.last_reconcile_at.as_ref().is_some_and(|at| is_young(at.0))
     }
 
     fn running_units(

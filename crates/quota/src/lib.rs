@@ -10,10 +10,8 @@ mod metrics;
 mod read;
 mod reconcile;
 mod status;
-mod unit;
 mod watches;
 
 pub use error::Error;
 pub use metrics::QuotaMetrics;
 pub use reconcile::{Context, QuotaController, Settings};
-pub use unit::UnitOf;

@@ -4,6 +4,7 @@ use berth_cluster::indexes::{COMMITMENT_BY_PROJECT, QUOTA_BY_PROJECT};
 use berth_cluster::{Entry, FlavorGroupsCache, InvalidEntry, Routes, Store, zone_of_vm};
 use berth_core::commitment::State;
 use berth_core::flavor::FlavorGroups;
+use berth_core::liquid::units::UnitOf;
 use berth_core::quota::{CommittedUsage, ProjectUsage, QuotaFacts, usage};
 use berth_core::units::declared_gib;
 use berth_core::usage::ProjectVm;
@@ -12,7 +13,6 @@ use berth_crds::{CommittedResource, CommittedResourceStatus, Hypervisor, Project
 use berth_vm_source::{VmSnapshot, VmSource, project_vms};
 
 use crate::error::Error;
-use crate::unit::UnitOf;
 
 /// The sources of facts.
 pub(crate) struct Reader<'a> {

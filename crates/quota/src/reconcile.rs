@@ -9,6 +9,7 @@ use berth_cluster::{
     Writer,
 };
 use berth_core::commitment::State;
+use berth_core::liquid::units::UnitOf;
 use berth_core::quota::ProjectUsage;
 use berth_core::{ProjectId, Zone};
 use berth_crds::{CommittedResource, Hypervisor, ProjectQuota};
@@ -22,7 +23,6 @@ use crate::error::Error;
 use crate::metrics::QuotaMetrics;
 use crate::read::Reader;
 use crate::status::with_usage;
-use crate::unit::UnitOf;
 use crate::watches::{Watched, all_projects};
 
 /// When a project is tried again whose data is missing and that nothing has requested meanwhile.

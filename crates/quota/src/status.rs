@@ -1,13 +1,12 @@
 //! The status of a quota with its usage. Times and summaries alone are written once an hour at most.
 
+use berth_core::liquid::units::UnitOf;
 use berth_core::quota::{ZoneUsage, limes_quota_summary, limes_usage_summary, summary};
 use berth_core::refresh::is_refresh_due;
 use berth_crds::conditions::quota::{COMPUTED, RECONCILED};
 use berth_crds::conditions::{self, Status, ready_condition};
 use berth_crds::{ProjectQuota, ProjectQuotaStatus};
 use jiff::Timestamp;
-
-use crate::unit::UnitOf;
 
 /// The object with this usage, if that is to be written. Without a trusted clock only what has changed is.
 pub(crate) fn with_usage(

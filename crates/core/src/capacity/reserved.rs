@@ -7,34 +7,44 @@ use super::slots::slots;
 use crate::block::confirmed_vms;
 use crate::flavor::{FlavorGroup, FlavorGroups};
 use crate::host::Host;
-use crate::ids::Zone;
+use crate::ids::{GroupName, Zone};
 use crate::liquid::units::RamUnit;
 use crate::reservation::Reservation;
 use crate::units::{Bytes, Resources};
 use crate::usage::declared_units_beyond_vms;
 
-/// A slot and the VMs in it.
-type HeldSlot = (Resources, Vec<Resources>);
+/// A slot on the host that it is to be on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldSlot {
+    pub group: GroupName,
+    pub size: Resources,
+    /// The sizes that it has recorded of the VMs that run in it.
+    pub vms: Vec<Resources>,
+}
 
-/// Each host comes with the reservations that name it, in ascending order of their keys.
+/// The slots that are to be on the host, of the reservations that name it, which are in ascending order of their keys.
 ///
-/// A slot counts on the host that it is to be on, so one that moves counts once, and one without a host holds nothing. VMs that
-/// run in it count with the size that the slot has recorded. Slots that are being deleted hold their capacity until they are
-/// gone.
+/// A slot that moves counts once, and one without a host holds nothing. Slots that are being deleted hold their capacity
+/// until they are gone.
+pub fn held_slots<'a>(host: &Host, reservations: impl IntoIterator<Item = &'a Reservation>) -> Vec<HeldSlot> {
+    let slots = confirmed_vms(host, reservations).into_iter();
+    let here = slots.filter(|(slot, _)| slot.target_host.as_ref() == Some(&host.name));
+    here.map(|(slot, vms)| HeldSlot { group: slot.group.clone(), size: slot.size.at_least_zero(), vms }).collect()
+}
+
+/// The capacity that slots hold beyond the VMs in them, from each host with its slots.
 pub fn reserved<'a>(
-    hosts: impl IntoIterator<Item = (&'a Host, &'a [&'a Reservation])>,
+    hosts: impl IntoIterator<Item = (&'a Host, &'a [HeldSlot])>,
     groups: &FlavorGroups,
     unit: impl Fn(&FlavorGroup) -> RamUnit,
 ) -> OccupiedByPlace {
-    let mut held: BTreeMap<(&_, &Zone), Vec<HeldSlot>> = BTreeMap::new();
-    for (host, reservations) in hosts {
-        for (slot, vms) in confirmed_vms(host, reservations.iter().copied()) {
-            if slot.target_host.as_ref() == Some(&host.name) {
-                held.entry((&slot.group, &host.zone)).or_default().push((slot.size.at_least_zero(), vms));
-            }
+    let mut held: BTreeMap<(&GroupName, &Zone), Vec<&HeldSlot>> = BTreeMap::new();
+    for (host, slots) in hosts {
+        for slot in slots {
+            held.entry((&slot.group, &host.zone)).or_default().push(slot);
         }
     }
-    let of_group = |((name, zone), held): ((_, &Zone), Vec<HeldSlot>)| {
+    let of_group = |((name, zone), held): ((&GroupName, &Zone), Vec<&HeldSlot>)| {
         let group = groups.get(name)?;
         Some(((group.name.clone(), zone.clone()), occupied(group, unit(group), &held)))
     };
@@ -42,10 +52,10 @@ pub fn reserved<'a>(
 }
 
 /// Instances are those of the smallest flavor, as in the free capacity: a slot that is sold or given back leaves the sum as it was.
-fn occupied(group: &FlavorGroup, unit: RamUnit, held: &[HeldSlot]) -> Occupied {
-    let rest = |(size, vms): &HeldSlot| (*size - vms.iter().copied().sum()).at_least_zero();
+fn occupied(group: &FlavorGroup, unit: RamUnit, held: &[&HeldSlot]) -> Occupied {
+    let rest = |slot: &&HeldSlot| (slot.size - slot.vms.iter().copied().sum()).at_least_zero();
     let smallest = group.smallest().map(|flavor| flavor.size()).unwrap_or_default();
-    let slots_mib = held.iter().map(|(size, vms)| (mib(size.memory), vms.iter().map(|vm| mib(vm.memory))));
+    let slots_mib = held.iter().map(|slot| (mib(slot.size.memory), slot.vms.iter().map(|vm| mib(vm.memory))));
     Occupied {
         instances: held.iter().map(|slot| slots(rest(slot), smallest)).fold(0, u64::saturating_add),
         resources: held.iter().map(rest).sum(),
@@ -61,7 +71,7 @@ fn mib(memory: Bytes) -> u64 {
 mod tests {
     use super::*;
     use crate::flavor::Ratio;
-    use crate::ids::{ClusterName, GroupName, SlotKey, VmId};
+    use crate::ids::{ClusterName, SlotKey, VmId};
     use crate::reservation::ReservationKind;
     use crate::testing::{amber, gib, host};
     use crate::units::Cores;
@@ -88,8 +98,8 @@ mod tests {
     fn reserved_by(all: &[Reservation], group: FlavorGroup, unit: u64) -> OccupiedByPlace {
         let instances = [(VmId::from("vm"), true)].into();
         let hosts = [Host { instances, ..host("a", Resources::ZERO) }, host("b", Resources::ZERO)];
-        let on = |host: &Host| all.iter().filter(|one| one.hosts().any(|name| *name == host.name)).collect::<Vec<_>>();
-        let on: Vec<Vec<&Reservation>> = hosts.iter().map(on).collect();
+        let on = |host: &Host| held_slots(host, all.iter().filter(|one| one.hosts().any(|name| *name == host.name)));
+        let on: Vec<Vec<HeldSlot>> = hosts.iter().map(on).collect();
         let by_host = hosts.iter().zip(&on).map(|(host, on)| (host, on.as_slice()));
         reserved(by_host, &[group].into_iter().collect(), |_| RamUnit::new(unit).unwrap())
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::info::ServiceInfo;
 use super::names::{ResourceKind, parse_resource};
 use super::request::DecodeError;
+use super::units::RamUnit;
 use super::wire::{self, Object};
 use crate::capacity::Occupied;
 use crate::flavor::{FlavorGroups, Ratio};
@@ -129,20 +130,41 @@ fn zone_capacity(
     kind: ResourceKind,
     place: &PlaceCapacity,
 ) -> ZoneCapacity {
-    let PlaceCapacity { running, reserved, free_slots, free } = place;
-    let [used, held, free] = match kind {
-        ResourceKind::Instances => [running.instances, reserved.instances, *free_slots],
-        ResourceKind::Cores => [running.resources.cpu, reserved.resources.cpu, free.cpu].map(count),
-        ResourceKind::Ram => [running.units, reserved.units, free_units(facts, group, *free_slots, free.memory)],
-    };
-    ZoneCapacity { capacity: used.saturating_add(held).saturating_add(free), usage: Some(used) }
+    let ratio = facts.groups.get(group).map_or(Ratio::None, |group| group.ratio);
+    let parts = CapacityParts::of(place, kind, (ratio, facts.info.ram_unit(group)));
+    ZoneCapacity { capacity: parts.total(), usage: Some(parts.running) }
+}
+
+/// The parts of the capacity of a resource, in units of the resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CapacityParts {
+    pub running: u64,
+    pub reserved: u64,
+    pub free: u64,
+}
+
+impl CapacityParts {
+    /// Of a group with this ratio, whose RAM is counted in this unit.
+    pub fn of(place: &PlaceCapacity, kind: ResourceKind, (ratio, unit): (Ratio, RamUnit)) -> Self {
+        let PlaceCapacity { running, reserved, free_slots, free } = place;
+        let [running, reserved, free] = match kind {
+            ResourceKind::Instances => [running.instances, reserved.instances, *free_slots],
+            ResourceKind::Cores => [running.resources.cpu, reserved.resources.cpu, free.cpu].map(count),
+            ResourceKind::Ram => [running.units, reserved.units, free_units((ratio, unit), *free_slots, free.memory)],
+        };
+        Self { running, reserved, free }
+    }
+
+    /// The capacity.
+    pub fn total(self) -> u64 {
+        self.running.saturating_add(self.reserved).saturating_add(self.free)
+    }
 }
 
 /// Each free slot counts like a VM of its size.
-fn free_units(facts: &CapacityFacts<'_>, group: &GroupName, slots: u64, memory: Bytes) -> u64 {
-    let ratio = facts.groups.get(group).map_or(Ratio::None, |group| group.ratio);
+fn free_units((ratio, unit): (Ratio, RamUnit), slots: u64, memory: Bytes) -> u64 {
     let mib = u64::try_from(memory.mib_down()).ok().and_then(|mib| mib.checked_div(slots)).unwrap_or(0);
-    declared_units_of_equal(ratio, facts.info.ram_unit(group), mib, slots)
+    declared_units_of_equal(ratio, unit, mib, slots)
 }
 
 fn count(cores: Cores) -> u64 {

@@ -1,11 +1,13 @@
 //! Amounts on the wire are multiples of the unit that the service info declares for a resource.
 
 use std::fmt;
+use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::commitment::ResourceType;
 use crate::flavor::FlavorGroup;
+use crate::ids::GroupName;
 use crate::quantity::Quantity;
 use crate::units::{Bytes, declared_gib};
 
@@ -16,6 +18,9 @@ const BYTES_PER_GIB: u64 = 1 << 30;
 pub struct RamUnit {
     gib: u64,
 }
+
+/// The unit in which Limes counts the RAM of a group.
+pub type UnitOf = Arc<dyn Fn(&GroupName) -> RamUnit + Send + Sync>;
 
 /// The unit has more bytes than 64 bits can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,13 +1,15 @@
 //! The numbers of a FlavorGroupCapacity.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_core::capacity::Occupied;
 use berth_core::liquid::capacity::PlaceCapacity;
 use berth_core::{Bytes, Cores, Quantity, Resources};
+use jiff::Timestamp;
 use thiserror::Error;
 
-use crate::{FlavorGroupCapacity, FlavorGroupCapacityStatus, resources};
+use crate::{FlavorGroupCapacity, FlavorGroupCapacityStatus, conditions, resources};
 
 /// A value in place of a number of cores that is not a number.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -55,6 +57,16 @@ pub fn place_capacity(object: &FlavorGroupCapacity) -> Result<PlaceCapacity, NoA
 pub fn lacks_running_units(object: &FlavorGroupCapacity) -> bool {
     let status = object.status.as_ref();
     status.is_some_and(|status| status.running_units.is_none() && status.running_instances.is_some_and(|vms| vms > 0))
+}
+
+/// Whether the object says that it is up to date, and was written at most `max_age` ago: whoever writes it may have ended.
+pub fn is_up_to_date(object: &FlavorGroupCapacity, now: Timestamp, max_age: Duration) -> bool {
+    let Some(status) = &object.status else { return false };
+    let is_young = |written: Timestamp| {
+        // A negative age is that of a clock that is behind.
+        Duration::try_from(now.duration_since(written)).map_or(true, |age| age <= max_age)
+    };
+    conditions::is_ready(&status.conditions) && status.last_reconcile_at.as_ref().is_some_and(|at| is_young(at.0))
 }
 
 fn count(field: &str, stored: Option<i64>) -> Result<u64, NoAmount> {

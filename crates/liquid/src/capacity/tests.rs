@@ -6,7 +6,7 @@ use berth_core::ClusterName;
 use berth_core::liquid::info::build_resources;
 use berth_crds::conditions::Status;
 use berth_crds::conditions::capacity::{MAY_BE_STALE, RECONCILE_FAILED, RECONCILE_SUCCEEDED, UP_TO_DATE};
-use berth_crds::{FlavorGroupCapacitySpec, Time, names, testing};
+use berth_crds::{FlavorGroupCapacitySpec, Time, conditions, names, testing};
 use berth_telemetry::clock::TokioClock;
 use berth_telemetry::config::decode;
 use serde_json::{Value, json};

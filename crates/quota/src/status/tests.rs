@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use berth_core::commitment::{ResourceType, State};
 use berth_core::flavor::FlavorGroups;
-use berth_core::liquid::units::RamUnit;
+use berth_core::liquid::units::{RamUnit, UnitOf};
 use berth_core::quota::{CommittedUsage, QuotaFacts, usage};
 use berth_core::testing::at;
 use berth_core::usage::ProjectVm;

@@ -64,7 +64,12 @@ async fn statuses(setting: &Setting, token: Option<&str>) -> Vec<u16> {
     for (method, path) in ENDPOINTS {
         let answer =
             tokio::time::timeout(std::time::Duration::from_secs(1), setting.send(without_body(&method, path, token)));
-        all.push(answer.await.ok().map_or(0, |answer| if answer.status == StatusCode::OK { 0 } else { answer.status.as_u16() }));
+        all.push(
+            answer
+                .await
+                .ok()
+                .map_or(0, |answer| if answer.status == StatusCode::OK { 0 } else { answer.status.as_u16() }),
+        );
     }
     all
 }
