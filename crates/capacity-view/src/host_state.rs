@@ -50,6 +50,11 @@ impl HostState {
         &self.host
     }
 
+    /// The same, to be kept.
+    pub fn shared_host(&self) -> &Arc<Host> {
+        &self.host
+    }
+
     /// Capacity minus VMs, reservations, assume entries and claims; a resource without capacity stays unnamed, a negative
     /// one means over-booked.
     pub fn free(&self) -> Amounts {

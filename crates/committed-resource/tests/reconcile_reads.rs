@@ -12,7 +12,7 @@ use berth_committed_resource::CommittedResourceController;
 use berth_core::{HostName, Resources, SlotKey};
 use berth_crds::{CommittedResource, names};
 use berth_scheduler::{
-    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
+    BuiltIn, CommitmentRequest, DryRunPlacement, HostCapacity, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
     SchedulerError, Shortage, SlotRequest,
 };
 use berth_testkit::{Server, seeds};
@@ -52,8 +52,16 @@ impl Scheduler for Counting {
         self.scheduler.pin(pin)
     }
 
-    fn probe(&self, request: &Request) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
-        self.scheduler.probe(request)
+    fn probe(
+        &self,
+        request: &Request,
+        global_request_id: &str,
+    ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
+        self.scheduler.probe(request, global_request_id)
+    }
+
+    fn host_capacities(&self) -> Vec<HostCapacity> {
+        self.scheduler.host_capacities()
     }
 
     fn free_capacity(&self, host: &HostName) -> Option<Resources> {

@@ -7,6 +7,7 @@ mod budgets;
 mod changes;
 mod claim_limits;
 mod holding;
+mod host_capacity;
 mod host_report;
 mod inner;
 #[cfg(feature = "testing")]
@@ -35,6 +36,7 @@ use crate::{
 use inner::Inner;
 
 pub use claim_limits::{ClaimLimits, ClaimRefusal};
+pub use host_capacity::HostCapacity;
 pub use host_report::{Held, HostReport};
 pub use promises::Promises;
 pub use settings::Settings;
@@ -263,12 +265,16 @@ impl Scheduler for BuiltIn {
         self.decide(None, |inner| inner.pin(pin))
     }
 
-    async fn probe(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
+    async fn probe(&self, request: &Request, _: &str) -> Result<Vec<HostName>, SchedulerError> {
         if !request.options.read_only {
             return Err(SchedulerError::Options("a probe must set read_only"));
         }
         let decision = self.run(request)?;
         decision.failed.map_or(Ok(decision.hosts), Err)
+    }
+
+    fn host_capacities(&self) -> Vec<HostCapacity> {
+        self.all_host_capacities()
     }
 
     fn free_capacity(&self, host: &HostName) -> Option<Resources> {

@@ -45,7 +45,7 @@ mod tracer;
 pub use berth_capacity_view::{Assumed, Claim, ClaimedQuota, HeldClaim};
 pub use booking::{Booking, Commitments, Guest};
 pub use budget::{BudgetChange, CommitmentKey, CommittedRam, CountedVms, GroupQuota, ResourceQuota, ZoneQuota};
-pub use built_in::{BuiltIn, ClaimLimits, ClaimRefusal, Held, HostReport, Promises, Settings};
+pub use built_in::{BuiltIn, ClaimLimits, ClaimRefusal, Held, HostCapacity, HostReport, Promises, Settings};
 pub use call::{Answer, AnswerSettings, Call};
 pub use catalog::{StepDescription, filters, weighers};
 pub use coverage::Coverage;

@@ -6,8 +6,8 @@ use std::future::Future;
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 
 use crate::{
-    CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, SchedulerError, Shortage,
-    SlotRequest,
+    CommitmentRequest, DryRunPlacement, HostCapacity, HostVerdict, Pin, Placed, Placement, Request, SchedulerError,
+    Shortage, SlotRequest,
 };
 
 /// Enqueues slots that a host was found for: each holds an assume entry, which [`Scheduler::place`] answers. It is called
@@ -41,8 +41,17 @@ pub trait Scheduler: Send + Sync + 'static {
     /// Takes free capacity on a given host; false when the host is unknown, in another zone or too full.
     fn pin(&self, pin: &Pin) -> impl Future<Output = Result<bool, SchedulerError>> + Send;
 
-    /// Asks for ranked hosts; `options.read_only` must be set, nothing is changed.
-    fn probe(&self, request: &Request) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send;
+    /// Asks for ranked hosts; `options.read_only` must be set, nothing is changed. An external scheduler gets the id with the
+    /// request, so that its log shows which requests belong together.
+    fn probe(
+        &self,
+        request: &Request,
+        global_request_id: &str,
+    ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send;
+
+    /// All hosts with their capacity, in the order of their names. Others can use the scheduler meanwhile, so the hosts may be
+    /// of different moments.
+    fn host_capacities(&self) -> Vec<HostCapacity>;
 
     /// The free capacity of a host, negative if it is over-booked; `None` for an unknown host, one without valid
     /// capacity, or if the built-in scheduler is not in use. For planning only.

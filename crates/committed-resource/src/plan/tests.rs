@@ -9,7 +9,7 @@ use berth_core::testing::{self, amber, at, gib, spec};
 use berth_core::{ClusterName, Cores, Resources};
 use berth_crds::CommitmentState;
 use berth_crds::conditions::commitment::Reason;
-use berth_scheduler::{DryRunPlacement, FilterName, HostVerdict, Placed, Request, Shortage};
+use berth_scheduler::{DryRunPlacement, FilterName, HostCapacity, HostVerdict, Placed, Request, Shortage};
 use parking_lot::Mutex;
 
 use super::*;
@@ -150,8 +150,12 @@ impl Scheduler for FreeSlots {
         Ok(!self.refuses_pins)
     }
 
-    fn probe(&self, _: &Request) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
+    fn probe(&self, _: &Request, _: &str) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
         std::future::ready(Ok(Vec::new()))
+    }
+
+    fn host_capacities(&self) -> Vec<HostCapacity> {
+        Vec::new()
     }
 
     fn free_capacity(&self, _: &HostName) -> Option<Resources> {

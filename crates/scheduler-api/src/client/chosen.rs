@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 use berth_scheduler::{
-    BuiltIn, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
+    BuiltIn, CommitmentRequest, DryRunPlacement, HostCapacity, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
     SchedulerError, Shortage, SlotRequest,
 };
 
@@ -46,10 +46,17 @@ impl Scheduler for Chosen {
         }
     }
 
-    async fn probe(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
+    async fn probe(&self, request: &Request, global_request_id: &str) -> Result<Vec<HostName>, SchedulerError> {
         match self {
-            Self::BuiltIn(one) => one.probe(request).await,
-            Self::External(one) => one.probe(request).await,
+            Self::BuiltIn(one) => one.probe(request, global_request_id).await,
+            Self::External(one) => one.probe(request, global_request_id).await,
+        }
+    }
+
+    fn host_capacities(&self) -> Vec<HostCapacity> {
+        match self {
+            Self::BuiltIn(one) => one.host_capacities(),
+            Self::External(one) => one.host_capacities(),
         }
     }
 

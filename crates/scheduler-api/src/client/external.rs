@@ -10,8 +10,8 @@ use axum::body::Bytes;
 use berth_core::{CommitmentUuid, HostName, Resources, SlotKey};
 use berth_http::client;
 use berth_scheduler::{
-    BuiltIn, Candidates, CommitmentRequest, DryRunPlacement, HostVerdict, Pin, Placed, Placement, Request, Scheduler,
-    SchedulerError, Shortage, SlotRequest,
+    BuiltIn, Candidates, CommitmentRequest, DryRunPlacement, HostCapacity, HostVerdict, Pin, Placed, Placement,
+    Request, Scheduler, SchedulerError, Shortage, SlotRequest,
 };
 use berth_telemetry::config::Token;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -154,7 +154,7 @@ impl Scheduler for External {
         self.view.pin(pin).await
     }
 
-    async fn probe(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
+    async fn probe(&self, request: &Request, global_request_id: &str) -> Result<Vec<HostName>, SchedulerError> {
         if !request.options.read_only {
             return Err(SchedulerError::Options("a probe must set read_only"));
         }
@@ -165,8 +165,12 @@ impl Scheduler for External {
         if asked.candidates == Candidates::All {
             asked.candidates = Candidates::Listed(self.all());
         }
-        let ids = Ids { request_id: request.instance.as_str().to_owned(), global_request_id: String::new() };
+        let ids = Ids { request_id: String::new(), global_request_id: global_request_id.to_owned() };
         self.ask(&asked, &ids).await
+    }
+
+    fn host_capacities(&self) -> Vec<HostCapacity> {
+        self.view.host_capacities()
     }
 
     fn free_capacity(&self, _: &HostName) -> Option<Resources> {

@@ -79,7 +79,7 @@ fn external(stub: &Stub, view: Arc<BuiltIn>) -> External {
 async fn probe(timeout: Duration, replies: impl IntoIterator<Item = Reply>) -> (Result<Vec<HostName>, String>, Stub) {
     let stub = Stub::start(replies).await;
     let scheduler = External::with_timeout(&stub.url(crate::wire::PATH), None, view(&["a"]), timeout).unwrap();
-    let answer = scheduler.probe(&question()).await;
+    let answer = scheduler.probe(&question(), "").await;
     (answer.map_err(|error| text(&error)), stub)
 }
 

@@ -62,7 +62,7 @@ async fn reported<F: Fixture>(story: &Story) -> Vec<String> {
     for (number, (size, on)) in story.slots.iter().enumerate() {
         fixture.shows(&in_force(&wanted(&format!("there-{number}"), gib(*size, size * 8)), NAMES[*on]));
     }
-    let probed = fixture.scheduler().probe(&story.question).await;
+    let probed = fixture.scheduler().probe(&story.question, "").await;
     let mut reported = vec![format!("{probed:?}")];
     for (number, size) in story.placed.iter().enumerate() {
         let placed = fixture.place(&wanted(&format!("new-{number}"), gib(*size, size * 8))).await;

@@ -11,7 +11,7 @@ fn names(names: &[&str]) -> Vec<HostName> {
 }
 
 async fn hosts<F: Fixture>(fixture: &F, request: &Request) -> Vec<HostName> {
-    let mut hosts = fixture.scheduler().probe(request).await.unwrap();
+    let mut hosts = fixture.scheduler().probe(request, "").await.unwrap();
     hosts.sort();
     hosts
 }
@@ -21,7 +21,7 @@ pub async fn a_probe_ranks_hosts_and_takes_nothing<F: Fixture>() {
     for _ in 0..3 {
         assert_eq!(hosts(&fixture, &probe(flavor(4, 32))).await, names(&["a", "b"]));
     }
-    assert_eq!(fixture.scheduler().probe(&probe(flavor(16, 1))).await, Ok(vec![]));
+    assert_eq!(fixture.scheduler().probe(&probe(flavor(16, 1)), "").await, Ok(vec![]));
     fixture.assumes_nothing();
 }
 
@@ -33,7 +33,7 @@ pub async fn a_probe_can_be_limited_to_some_hosts<F: Fixture>() {
     assert_eq!(hosts(&fixture, &request).await, names(&["a", "c"]));
     let mut request = probe(flavor(4, 32));
     request.options.max_candidates = 1;
-    assert_eq!(fixture.scheduler().probe(&request).await.unwrap().len(), 1);
+    assert_eq!(fixture.scheduler().probe(&request, "").await.unwrap().len(), 1);
 }
 
 /// Also where the pipeline takes all hosts regardless of the list, as it does for Nova.
@@ -74,7 +74,7 @@ pub async fn a_probe_for_an_unknown_pipeline_names_it<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32))]).await;
     let request = Request { pipeline: "no \"such\"".to_owned(), ..probe(flavor(1, 1)) };
     let expected = SchedulerError::Pipeline("no \"such\"".to_owned());
-    assert_eq!(fixture.scheduler().probe(&request).await, Err(expected));
+    assert_eq!(fixture.scheduler().probe(&request, "").await, Err(expected));
 }
 
 pub async fn contradicting_options_are_refused<F: Fixture>() {
@@ -87,15 +87,15 @@ pub async fn contradicting_options_are_refused<F: Fixture>() {
     ] {
         let expected = options.validate().err().unwrap_or(SchedulerError::Options("a probe must set read_only"));
         let request = Request { options, ..probe(flavor(1, 1)) };
-        assert_eq!(fixture.scheduler().probe(&request).await, Err(expected));
+        assert_eq!(fixture.scheduler().probe(&request, "").await, Err(expected));
     }
 }
 
 pub async fn the_same_cloud_gives_the_same_order<F: Fixture>() {
     let hosts = ["d", "b", "a", "c"].map(|name| host(name, gib(8, 64)));
     let fixture = F::with(&hosts).await;
-    assert_eq!(fixture.scheduler().probe(&probe(flavor(1, 8))).await, Ok(names(&["a", "b", "c", "d"])));
+    assert_eq!(fixture.scheduler().probe(&probe(flavor(1, 8)), "").await, Ok(names(&["a", "b", "c", "d"])));
     fixture.shows(&in_force(&wanted("s", gib(2, 16)), "a"));
-    let again = fixture.scheduler().probe(&probe(flavor(1, 8))).await;
-    assert_eq!(again, fixture.scheduler().probe(&probe(flavor(1, 8))).await);
+    let again = fixture.scheduler().probe(&probe(flavor(1, 8)), "").await;
+    assert_eq!(again, fixture.scheduler().probe(&probe(flavor(1, 8)), "").await);
 }

@@ -14,7 +14,8 @@ impl BuiltIn {
     pub fn host_names(&self) -> Vec<HostName> {
         let inner = self.lock();
         let mut names: Vec<HostName> = inner.fleet.view.hosts().map(|(_, state)| state.host().name.clone()).collect();
-        names.sort();
+        drop(inner);
+        names.sort_unstable();
         names
     }
 

@@ -88,7 +88,7 @@ impl Inner {
     }
 }
 
-fn observed(state: &HostState) -> Amounts {
+pub(super) fn observed(state: &HostState) -> Amounts {
     block::free(state.host(), state.taken().iter().map(|taken| &taken.block))
 }
 

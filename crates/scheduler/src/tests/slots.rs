@@ -208,9 +208,9 @@ fn a_failing_filter_or_an_unknown_pipeline_is_an_error() {
 fn a_probe_changes_nothing_and_must_say_so() {
     let scheduler = cloud(&[1, 3]);
     let mut request = request(4, 32 * 1024, &[]);
-    assert!(matches!(now(scheduler.probe(&request)), Err(SchedulerError::Options(_))));
+    assert!(matches!(now(scheduler.probe(&request, "")), Err(SchedulerError::Options(_))));
     request.options = crate::Options::read_only();
-    assert_eq!(names(&now(scheduler.probe(&request)).unwrap()).len(), 2);
+    assert_eq!(names(&now(scheduler.probe(&request, "")).unwrap()).len(), 2);
     assert_eq!(scheduler.assumed(), 0);
 }
 

@@ -141,7 +141,7 @@ async fn a_lost_connection_is_tried_once_more_when_nothing_is_changed() {
 async fn a_server_that_is_not_there_is_a_send_error_and_a_wrong_url_is_named() {
     let ask = async |url: &str| {
         let scheduler = External::new(url, None, view(&["a"])).unwrap();
-        text(&scheduler.probe(&question()).await.unwrap_err())
+        text(&scheduler.probe(&question(), "").await.unwrap_err())
     };
     let found = ask(&format!("{}/x", Stub::closed_port().await)).await;
     assert!(found.starts_with("failed to send external scheduler request: ") && found.contains("refused"), "{found}");
@@ -155,7 +155,7 @@ async fn a_server_that_is_not_there_is_a_send_error_and_a_wrong_url_is_named() {
 async fn passwords_in_the_url_are_not_reported() {
     let url = Stub::closed_port().await.replace("http://", "http://user:secret@");
     let scheduler = External::new(&url, None, view(&["a"])).unwrap();
-    assert!(!text(&scheduler.probe(&question()).await.unwrap_err()).contains("secret"));
+    assert!(!text(&scheduler.probe(&question(), "").await.unwrap_err()).contains("secret"));
 }
 
 #[tokio::test]
@@ -165,8 +165,8 @@ async fn contradicting_options_are_not_sent() {
     let mut asked = question();
     asked.options.skip_inflight = false;
     let expected = SchedulerError::Options("read-only runs cannot create inflight reservations");
-    assert_eq!(scheduler.probe(&asked).await, Err(expected));
+    assert_eq!(scheduler.probe(&asked, "").await, Err(expected));
     asked.options = Options::default();
-    assert!(matches!(scheduler.probe(&asked).await, Err(SchedulerError::Options(_))));
+    assert!(matches!(scheduler.probe(&asked, "").await, Err(SchedulerError::Options(_))));
     assert!(stub.asked().is_empty());
 }

@@ -187,13 +187,13 @@ async fn probes_name_all_hosts_or_those_that_are_listed_and_want_no_explanation(
     let scheduler = external(&stub, view(&["b", "a"]));
     let mut asked = question();
     asked.options.explain = true;
-    scheduler.probe(&asked).await.unwrap();
+    scheduler.probe(&asked, "capacity-7").await.unwrap();
     asked.candidates = Candidates::Listed(vec![("b".into(), 1.5)]);
-    scheduler.probe(&asked).await.unwrap();
+    scheduler.probe(&asked, "").await.unwrap();
     let [all, listed] = stub.asked().try_into().unwrap();
     assert_eq!(all.json()["weights"], json!({"a": 0, "b": 0}));
     assert_eq!((&listed.json()["weights"], listed.json()["hosts"].as_array().unwrap().len()), (&json!({"b": 1.5}), 1));
     assert_eq!(all.json()["options"].get("explain"), None);
-    assert_eq!(all.json()["context"]["request_id"], "capacity-amber_l");
-    assert_eq!(all.json()["context"]["global_request_id"], Value::Null);
+    assert_eq!(all.json()["context"]["request_id"], "", "a probe has none of its own");
+    assert_eq!(all.json()["context"]["global_request_id"], "capacity-7");
 }

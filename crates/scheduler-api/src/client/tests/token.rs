@@ -14,7 +14,7 @@ fn token() -> Token {
 async fn the_token_is_shown_and_never_printed() {
     let stub = Stub::start([Reply::http(200, "", "{}")]).await;
     let external = external(&stub, view(&["a"])).with_token(Some(&token())).unwrap();
-    external.probe(&question()).await.unwrap();
+    external.probe(&question(), "").await.unwrap();
     assert_eq!(stub.asked()[0].header("authorization"), Some("Bearer s3cret"));
     assert!(!format!("{external:?}").contains("s3cret"));
 }
