@@ -1,9 +1,24 @@
-//! The capacity of flavor groups: what is written into the FlavorGroupCapacity of each group and zone in a cycle.
+//! The capacity of flavor groups: a cycle asks the scheduler where VMs would fit, and writes the FlavorGroupCapacity of each
+//! group and zone.
 //!
-//! The numbers are those of [`berth_core::capacity`]. Here they become objects: which ones are created, which ones keep their
-//! values because a probe has failed, and which ones are deleted because their group or zone is gone.
+//! The numbers are those of [`berth_core::capacity`]; hosts and slots are those of the capacity view, so that no second copy of
+//! what a slot blocks exists. Objects of a group of which a probe has failed keep their values and are not ready; those whose
+//! group or zone is gone are deleted.
 
+mod apply;
+mod error;
+mod metrics;
 mod plan;
+mod probe;
+mod read;
+mod reconcile;
+mod settings;
 mod status;
+mod watches;
 
+pub use error::Error;
+pub use metrics::CapacityMetrics;
 pub use plan::{CapacityPlan, CapacityWrite, CycleFacts, Place, PlaceFacts, StoredCapacity, ZoneFacts, plan};
+pub use reconcile::{CapacityController, Context};
+pub use settings::Settings;
+pub use watches::CapacityKey;

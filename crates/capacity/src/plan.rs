@@ -69,7 +69,7 @@ pub struct CapacityWrite {
 pub struct CapacityPlan {
     pub writes: Vec<CapacityWrite>,
     /// Objects whose group or zone was absent in the last complete cycle, too.
-    pub orphans: Vec<ObjectKey>,
+    pub orphans: Vec<StoredCapacity>,
     /// What is absent now, for the next cycle; empty if this one is not complete.
     pub absent: BTreeSet<Place>,
 }
@@ -87,7 +87,7 @@ pub fn plan(facts: &CycleFacts<'_>) -> CapacityPlan {
     let mut plan = CapacityPlan { writes, ..CapacityPlan::default() };
     if facts.is_complete {
         let is_orphan = |one: &&&StoredCapacity| facts.absent_before.contains(&place_of(&one.object));
-        plan.orphans = absent.iter().filter(is_orphan).map(|one| one.key.clone()).collect();
+        plan.orphans = absent.iter().filter(is_orphan).map(|one| (*one).clone()).collect();
         plan.absent = absent.iter().map(|one| place_of(&one.object)).collect();
     } else {
         plan.writes.extend(absent.into_iter().map(|one| CapacityWrite::outdated(one, facts.now)));

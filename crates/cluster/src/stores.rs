@@ -146,7 +146,7 @@ stores! {
         capacities: FlavorGroupCapacity {
             indexes: indexes::CAPACITY_INDEXES, watch: "the watch of capacities", presence: Presence::Routed,
             read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: false, checkable: Checkable::Synced,
-            why: "What others have counted of cores is read.",
+            why: "What there is of each flavor group in a zone is read.",
         }
         /// The change requests that are open, and those that were finished lately.
         changes: CommitmentChange {

@@ -99,6 +99,12 @@ pub enum Invariant {
     UsageReportDiffers,
     /// The usage of quota that no commitment pays for is the usage of all VMs, for RAM without what commitments pay for.
     PaygSum,
+    /// What runs, is held and is free of all flavor groups of a zone is at most what its hosts have.
+    CapacityAboveHosts,
+    /// The VMs of a flavor group that count as running are those that usage reports have, as far as hosts list them.
+    RunningDiffers,
+    /// No capacity is ready beyond its maximum age.
+    CapacityTooOld,
 }
 
 impl Invariant {

@@ -194,6 +194,12 @@ impl Snapshot {
         }
     }
 
+    /// What the objects say of each flavor group and zone.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn capacities(&self) -> impl Iterator<Item = (&Key, &FlavorGroupCapacity)> {
+        self.capacities.iter().map(|(key, object)| (key, &**object))
+    }
+
     pub(crate) fn slots(&self) -> impl Iterator<Item = (&Key, &Reservation)> {
         self.reservations.iter().filter(|(_, one)| is_slot(one)).map(|(key, one)| (key, &**one))
     }

@@ -1,12 +1,14 @@
-//! Invariants that need more than the objects of a moment: every write (disruptions and promises), or the VMs and quotas (usage).
+//! Invariants that need more than the objects of a moment: every write (disruptions and promises), or the VMs, quotas and capacities (usage).
 //! Simulations and scenarios use them; the watchdog cannot.
 
+mod capacity;
 mod desired;
 mod disturbances;
 mod promises;
 mod quota;
 mod usage;
 
+pub use capacity::{CapacityFacts, ReportedUsage, broken_capacity};
 pub use disturbances::{Disturbances, Moment, confirms};
 pub use promises::{Promise, Promises, overpromised};
 pub use quota::broken_payg;

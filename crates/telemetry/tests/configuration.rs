@@ -214,7 +214,6 @@ fn what_this_version_does_not_use_is_reported_with_the_reason() {
     });
     let found = findings(read(&values, false));
     let expected = [
-        ("enabledControllers[1]", Severity::Warning, "has no effect: this version has no capacity controller"),
         ("committedResourceAPI.watchPollInterval", Severity::Warning, "has no effect: this version has no polling"),
         ("reconcileInterval", Severity::Info, "is read by other programs; no effect here"),
     ];

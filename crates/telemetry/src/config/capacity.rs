@@ -14,7 +14,7 @@ settings! {
     pub struct Capacity = read(s) check {
         /// Period in which capacity is measured. Longer than `capacityMinReconcileInterval`. Capacity that was not written for three periods is not reported.
         reconcile_interval: Duration = duration("capacityReconcileInterval", seconds(300), Zero::Default),
-        /// Least time between two successful measurements.
+        /// Least time from the end of a measurement to the next one, also after a failure.
         min_reconcile_interval: Duration = duration("capacityMinReconcileInterval", seconds(30), Zero::Default),
         /// Pipeline that answers how much would fit if the data centre were empty.
         total_pipeline: String = text("capacityTotalPipeline", GENERAL_PURPOSE_PIPELINE),
@@ -23,7 +23,15 @@ settings! {
     }
 }
 
+/// Periods without a write after which an object is outdated.
+const PERIODS: u32 = 3;
+
 impl Capacity {
+    /// How old the object of a group and zone may be. Whoever writes it may have ended, whatever its condition says.
+    pub fn max_age(&self) -> Duration {
+        self.reconcile_interval.saturating_mul(PERIODS)
+    }
+
     fn check(&self, s: &mut Section<'_>) {
         let keys = ["capacityReconcileInterval", "capacityMinReconcileInterval"];
         if s.are_sound(&keys) && self.reconcile_interval <= self.min_reconcile_interval {

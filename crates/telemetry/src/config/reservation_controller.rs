@@ -22,7 +22,7 @@ settings! {
         allocation_grace_period: Duration = duration("allocationGracePeriod", seconds(900), Zero::Invalid),
         /// Scheduler that finds hosts for slots.
         scheduler: SchedulerUrl = scheduler_url("schedulerURL"),
-        /// Bearer token that is shown to an external scheduler. Belongs into the secrets file.
+        /// Bearer token that is shown to an external scheduler, also to that of the capacity probes. Belongs into the secrets file.
         scheduler_token: Option<Token> = token("schedulerToken", "none"),
         /// Pipeline of groups that `flavorGroupPipelines` does not cover.
         pipeline_default: Option<String> = optional("pipelineDefault", "inferred from the flavor"),

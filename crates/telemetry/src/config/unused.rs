@@ -15,17 +15,11 @@ pub enum Cause {
 
 use Cause::{Foreign, Lacks};
 
-const CAPACITY: Cause = Lacks("capacity controller");
 const POLLING: Cause = Lacks("polling: outcomes are watched");
 
 /// All of them: a key, an object with all its keys, or a name in a list, in brackets behind the list.
-pub const UNUSED: [(&str, Cause); 21] = [
-    ("enabledControllers[capacity-controller]", CAPACITY),
-    ("schedulerURL", CAPACITY),
+pub const UNUSED: [(&str, Cause); 16] = [
     ("committedResourceAPI.watchPollInterval", POLLING),
-    ("capacityMinReconcileInterval", CAPACITY),
-    ("capacityTotalPipeline", CAPACITY),
-    ("capacityPlaceablePipeline", CAPACITY),
     ("monitoring.port", Foreign),
     ("schedulingDomain", Foreign),
     ("overcommitMappings", Foreign),
