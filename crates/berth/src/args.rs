@@ -16,7 +16,9 @@ pub use checks::{
 };
 pub use e2e_commitments::E2eCommitmentsArguments;
 pub use flags::{ClusterArguments, LeaderArguments, LogArguments, Output};
-pub use people::{CommitmentArguments, Explain, HostArguments, RequestSource, ScheduleArguments, SlotArguments};
+pub use people::{
+    CommitmentArguments, Explain, HostArguments, RequestSource, ScheduleArguments, SlotArguments, ZoneArguments,
+};
 pub use placement::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.

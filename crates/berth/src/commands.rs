@@ -11,6 +11,7 @@ mod e2e_commitments;
 mod explain_commitment;
 mod explain_host;
 mod explain_slot;
+mod explain_zone;
 mod leader;
 mod log_level;
 mod next_step;
@@ -38,6 +39,7 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         Command::Operator(arguments) => operator::run(&arguments),
         Command::Placement(arguments) => placement::run(&arguments),
         Command::Explain(Explain::Host(arguments)) => explain_host::run(&arguments),
+        Command::Explain(Explain::Zone(arguments)) => explain_zone::run(&arguments),
         Command::Explain(Explain::Commitment(arguments)) => explain_commitment::run(&arguments),
         Command::Explain(Explain::Slot(arguments)) => explain_slot::run(&arguments),
         Command::Schedule(arguments) => schedule::run(&arguments),

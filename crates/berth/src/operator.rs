@@ -23,8 +23,9 @@ use berth_http::metrics::router as metrics_router;
 use berth_http::{Address, Component, Limits, Readiness, Server, health, open_files};
 use berth_liquid::configured::resource_config;
 use berth_scheduler::{AnswerSettings, ClaimLimits, Settings, TieBreak};
+use berth_scheduler_api::Chosen;
 use berth_telemetry::clock::{Clock, ComparedClock, SystemClock};
-use berth_telemetry::config::{self, Configuration, Files};
+use berth_telemetry::config::{self, Configuration, Files, SchedulerUrl};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::logs::{self, LogOptions};
 use berth_telemetry::metrics::Metrics;
@@ -157,6 +158,7 @@ pub(crate) fn memory_settings(configuration: &Configuration) -> MemorySettings {
         pipelines: counted_pipelines(configuration),
         resources: resource_config(&configuration.committed_resource_api.flavor_groups),
         vms: VmSource::new(Arc::new(SystemClock), configuration.common.vm_source_max_age),
+        capacity_max_age: configuration.capacity.max_age(),
     }
 }
 
@@ -354,16 +356,18 @@ impl Process<'_> {
             fence,
             events,
             clock: self.clock(),
-            scheduler: Arc::new(apis::scheduler(
-                self.arguments.api_bind_address.as_deref(),
-                self.configuration,
-                &self.memory,
-            )?),
+            scheduler: self.scheduler(&self.configuration.reservation_controller.scheduler, "slots")?,
+            capacity_scheduler: self.scheduler(&self.configuration.common.scheduler, "capacity probes")?,
             ids: FreshIds::random(),
             domain_names: domain_names(self.configuration, clusters),
             limes: limes_client(self.configuration, clusters),
             metrics: &self.metrics,
         })
+    }
+
+    fn scheduler(&self, url: &SchedulerUrl, purpose: &str) -> Result<Arc<Chosen>, Error> {
+        let address = self.arguments.api_bind_address.as_deref();
+        apis::scheduler(address, (url, purpose), self.configuration, &self.memory).map(Arc::new)
     }
 
     fn start(&self, environment: &Environment<'_>, mut manager: Manager) -> Controllers {

@@ -14,6 +14,8 @@ pub enum Explain {
     Host(Box<HostArguments>),
     /// Why a commitment is ready or not, where its slots are, and what happens next.
     Commitment(Box<CommitmentArguments>),
+    /// What runs, is reserved, is free, is sold and is given out as quota in a zone, for each flavor group.
+    Zone(Box<ZoneArguments>),
     /// Where a slot of a commitment is, why it is not elsewhere, and what happens next.
     Slot(Box<SlotArguments>),
 }
@@ -45,6 +47,19 @@ pub struct SlotArguments {
     /// Whom to ask.
     #[command(flatten)]
     pub leader: LeaderArguments,
+    /// Which clusters, and how they are configured.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
+}
+
+/// Arguments of `berth explain zone`.
+#[derive(Debug, Args)]
+pub struct ZoneArguments {
+    /// Name of the availability zone.
+    pub name: String,
+    /// Output format.
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
     /// Which clusters, and how they are configured.
     #[command(flatten)]
     pub clusters: ClusterArguments,

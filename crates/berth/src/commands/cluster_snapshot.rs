@@ -164,6 +164,11 @@ impl ClusterSnapshot {
         try_join(self.read_all(&stores.commitments), self.read_all(&stores.quotas)).await.map(drop)
     }
 
+    /// Reads the quotas. Only `berth explain zone` needs them alone, and its user may lack the right.
+    pub(super) async fn read_quotas(&self) -> Result<(), ReadError> {
+        self.read_all(&self.memory.stores.quotas).await
+    }
+
     async fn read_all<K: Kind>(&self, store: &Store<K>) -> Result<(), ReadError> {
         let is_missing = |name: &ClusterName| self.missing.iter().any(|missing| missing.cluster == name.as_str());
         for cluster in self.clusters.iter() {

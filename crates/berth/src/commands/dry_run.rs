@@ -60,7 +60,8 @@ impl OperatorDryRun {
     ) -> Result<Self, Error> {
         let now = clock.now();
         asked.count_promises(snapshot, &snapshot.memory.scheduler.claims_in(&zone.unwrap_or_default().into()));
-        let chosen = Arc::new(scheduler(None, &snapshot.configuration, &snapshot.memory)?);
+        let url = &snapshot.configuration.reservation_controller.scheduler;
+        let chosen = Arc::new(scheduler(None, (url, "slots"), &snapshot.configuration, &snapshot.memory)?);
         let controllers = controllers(snapshot, clock, chosen.clone(), &Fence::closed())?;
         let tried = match &*chosen {
             Chosen::BuiltIn(built_in) => try_all(snapshot, &controllers, built_in).await,
@@ -98,6 +99,7 @@ pub(super) fn controllers(
         fence: fence.clone(),
         events: events.fenced(fence.clone()),
         clock,
+        capacity_scheduler: scheduler.clone(),
         scheduler,
         ids: FreshIds::random(),
         // People who ask may not read the Secret of the operator.

@@ -251,15 +251,15 @@ async fn report_pipelines(memory: Memory, component: Component, parts: Parts) {
     }
 }
 
-/// The scheduler for slots: a URL that leads back to this process selects its built-in scheduler.
+/// The scheduler for slots or for probes: a URL that leads back to this process selects its built-in scheduler.
 pub(crate) fn scheduler(
     api_bind_address: Option<&str>,
+    (url, purpose): (&SchedulerUrl, &str),
     configuration: &Configuration,
     memory: &Memory,
 ) -> Result<Chosen, Error> {
     let own = memory.scheduler.clone();
-    let keys = &configuration.reservation_controller;
-    let SchedulerUrl::External(url) = &keys.scheduler else {
+    let SchedulerUrl::External(url) = url else {
         return Ok(Chosen::BuiltIn(own));
     };
     let address = api_bind_address.map(Address::from_flag).transpose()?.flatten();
@@ -268,11 +268,11 @@ pub(crate) fn scheduler(
         info!(url, "schedulerURL points at this process; using the built-in scheduler");
         return Ok(Chosen::BuiltIn(own));
     }
-    info!(url, "using an external scheduler for slots");
+    info!(url, "using an external scheduler for {purpose}");
     let user_agent = configuration.common.user_agent();
     let external = External::new(url, user_agent.as_deref(), own);
     external
-        .and_then(|external| external.with_token(keys.scheduler_token.as_ref()))
+        .and_then(|external| external.with_token(configuration.reservation_controller.scheduler_token.as_ref()))
         .map(|external| Chosen::External(Arc::new(external)))
         .map_err(|source| Error::Client { source: source.into() })
 }

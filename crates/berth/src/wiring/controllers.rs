@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use berth_capacity::CapacityController;
 use berth_cluster::{
     Clusters, DisruptionLimit, DisruptionLimitParts, Events, Fence, FlavorGroupsCache, Kind, Manager, ObjectKey,
     Options, Pauses, Requests, Routes, Store, Writer,
@@ -12,6 +13,7 @@ use berth_committed_resource::{
     self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
 };
 use berth_core::commitment::State;
+use berth_core::liquid::units::UnitOf;
 use berth_limes_syncer::{Fetcher, LimesClient, SyncController};
 use berth_liquid::changes::{self as liquid_changes, ChangeController};
 use berth_liquid::configured::resource_config;
@@ -40,7 +42,10 @@ pub struct Environment<'a> {
     pub fence: Fence,
     pub events: Events,
     pub clock: Arc<dyn Clock>,
+    /// Finds hosts for slots.
     pub scheduler: Arc<Chosen>,
+    /// Answers the probes of capacity.
+    pub capacity_scheduler: Arc<Chosen>,
     pub ids: FreshIds,
     pub domain_names: Arc<dyn DomainNames>,
     /// What Limes lists, if the syncer is to run.
@@ -63,6 +68,7 @@ pub struct Controllers {
     changes: Arc<ChangeController>,
     usage: Arc<UsageController>,
     quota: Arc<QuotaController>,
+    capacity: Arc<CapacityController<Chosen>>,
     syncer: Option<LimesSyncer>,
     /// What open changes have released is held before anything else is decided.
     hold_released_capacity: Shared<BoxFuture<'static, ()>>,
@@ -91,6 +97,7 @@ impl Controllers {
             changes: Arc::new(changes(memory, environment)),
             usage: Arc::new(usage(memory, environment)),
             quota: Arc::new(quota(memory, environment)),
+            capacity: Arc::new(capacity(memory, environment)),
             hold_released_capacity: hold_released_capacity(memory).boxed().shared(),
             slots,
             orphans: Arc::new(orphaned(memory, environment, disruption_limit, syncer.as_ref())),
@@ -138,6 +145,9 @@ impl Controllers {
         }
         if self.enabled.contains(&Controller::Quota) && self.quota.has_source() {
             manager.add(self.quota.clone(), self.quota.requests().clone(), options());
+        }
+        if self.enabled.contains(&Controller::Capacity) {
+            manager.add(self.capacity.clone(), Requests::closed(), options());
         }
         if let Some(syncer) = &self.syncer {
             manager.add(syncer.controller.clone(), syncer.controller.requests().clone(), options());
@@ -324,8 +334,33 @@ fn quota(memory: &Memory, environment: &Environment<'_>) -> QuotaController {
     })
 }
 
+fn capacity(memory: &Memory, environment: &Environment<'_>) -> CapacityController<Chosen> {
+    let (stores, keys) = (&memory.stores, &environment.configuration.capacity);
+    CapacityController::new(berth_capacity::Context {
+        capacities: environment.writer(&stores.capacities),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        reservations: stores.reservations.clone(),
+        pipelines: stores.pipelines.clone(),
+        flavor_groups: memory.flavor_groups.clone(),
+        vms: memory.vms.clone(),
+        routes: environment.routes.clone(),
+        scheduler: environment.capacity_scheduler.clone(),
+        unit_of: declared_unit(memory, environment),
+        clock: environment.clock.clone(),
+        ids: environment.ids.clone(),
+        metrics: environment.metrics.capacity.clone(),
+        settings: berth_capacity::Settings {
+            interval: keys.reconcile_interval,
+            least_interval: keys.min_reconcile_interval,
+            total_pipeline: keys.total_pipeline.clone(),
+            placeable_pipeline: keys.placeable_pipeline.clone(),
+        },
+    })
+}
+
 /// The unit in which Limes counts RAM: the published one, else the configured one.
-fn declared_unit(memory: &Memory, environment: &Environment<'_>) -> berth_quota::UnitOf {
+fn declared_unit(memory: &Memory, environment: &Environment<'_>) -> UnitOf {
     let published = memory.published_info.clone();
     let configured = resource_config(&environment.configuration.committed_resource_api.flavor_groups);
     Arc::new(move |group| {

@@ -72,8 +72,6 @@ fn usage_reports(memory: &Memory) -> UsageReports {
 }
 
 fn capacity_reports(memory: &Memory, environment: &Environment<'_>) -> CapacityReports {
-    /// Cycles of the capacity controller without a write after which an object is outdated.
-    const CYCLES: u32 = 3;
     let stores = &memory.stores;
     CapacityReports {
         groups: memory.flavor_groups.clone(),
@@ -82,7 +80,7 @@ fn capacity_reports(memory: &Memory, environment: &Environment<'_>) -> CapacityR
         vms: memory.vms.clone(),
         routes: environment.routes.clone(),
         clock: environment.clock.clone(),
-        max_age: environment.configuration.capacity.reconcile_interval.saturating_mul(CYCLES),
+        max_age: environment.configuration.capacity.max_age(),
     }
 }
 

@@ -27,13 +27,22 @@ pub struct MemorySettings {
     pub resources: ResourceConfig,
     /// The VMs of the cloud; something that reads them fills it.
     pub vms: VmSource,
+    /// How old the object with the capacity of a group and zone may be.
+    pub capacity_max_age: Duration,
 }
 
 impl Default for MemorySettings {
     /// A scheduler as it is shipped, which uses Pipeline objects as well.
     fn default() -> Self {
         let (resources, vms) = (ResourceConfig::default(), VmSource::none());
-        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd, resources, vms }
+        let capacity_max_age = config::Configuration::default().capacity.max_age();
+        Self {
+            scheduler: Settings::default(),
+            pipelines: config::Pipelines::BuiltInAndCrd,
+            resources,
+            vms,
+            capacity_max_age,
+        }
     }
 }
 
@@ -58,12 +67,15 @@ pub struct Memory {
     pub vms: VmSource,
     /// Why they cannot be read; `None` after a good read.
     pub vm_failures: watch::Sender<Option<Failure>>,
+    /// How old the object with the capacity of a group and zone may be.
+    pub capacity_max_age: Duration,
     started_at: Instant,
 }
 
 impl Memory {
     /// An empty memory, with all listeners connected to its stores.
-    pub fn new(MemorySettings { scheduler, pipelines, resources, vms }: MemorySettings, routes: &Routes) -> Self {
+    pub fn new(settings: MemorySettings, routes: &Routes) -> Self {
+        let MemorySettings { scheduler, pipelines, resources, vms, capacity_max_age } = settings;
         let stores = Stores::default();
         let queues = Queues::closed();
         let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
@@ -81,6 +93,7 @@ impl Memory {
             skew: ClockSkew::default(),
             vms,
             vm_failures: watch::Sender::new(None),
+            capacity_max_age,
             started_at: Instant::now(),
             stores,
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use berth_capacity::CapacityMetrics;
 use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
@@ -100,6 +101,7 @@ pub struct OperatorMetrics {
     pub syncer: SyncMetrics,
     pub usage: UsageMetrics,
     pub quota: QuotaMetrics,
+    pub capacity: CapacityMetrics,
     pub background_tasks: BackgroundTaskMetrics,
     pub vms: VmSourceMetrics,
 }
@@ -139,6 +141,11 @@ impl OperatorMetrics {
             syncer: SyncMetrics::register(metrics)?,
             usage: UsageMetrics::register(metrics)?,
             quota: QuotaMetrics::register(metrics)?,
+            capacity: CapacityMetrics::register(
+                metrics,
+                &stores.capacities,
+                (Arc::new(SystemClock), memory.capacity_max_age),
+            )?,
             background_tasks: BackgroundTaskMetrics::register(metrics)?,
             vms: VmSourceMetrics::register_with(metrics, vms)?,
         })

@@ -1,5 +1,6 @@
 //! The rights that an operator needs: those of the stores and of everything that is enabled.
 
+use berth_capacity::CapacityController;
 use berth_cluster::{AccessReviews, DisruptionLimit, Election, Reconciler as _, Right, StoreSet as _, Stores};
 use berth_committed_resource::CommittedResourceController;
 use berth_committed_resource::orphans::OrphanController;
@@ -41,6 +42,9 @@ pub fn rights(configuration: &Configuration, duties: Duties) -> Vec<Right> {
     if configuration.enabled_tasks.contains(&Task::CommitmentsSync) {
         rights.extend(SyncController::rights(&()));
         rights.extend(openstack::limes_rights(configuration));
+    }
+    if enabled(Controller::Capacity) {
+        rights.extend(CapacityController::<Chosen>::rights(&()));
     }
     if enabled(Controller::Quota) {
         rights.extend(QuotaController::rights(&()));

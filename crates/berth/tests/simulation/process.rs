@@ -94,6 +94,7 @@ impl Process {
             events,
             clock,
             scheduler: Arc::new(Chosen::BuiltIn(memory.scheduler.clone())),
+            capacity_scheduler: Arc::new(Chosen::BuiltIn(memory.scheduler.clone())),
             domain_names: Arc::new(NoDomainNames),
             limes: None,
             ids: FreshIds::counted(),
