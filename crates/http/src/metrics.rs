@@ -1,8 +1,10 @@
 //! The page `/metrics`, and the metrics of the servers themselves. Labels come from closed sets.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
@@ -10,6 +12,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use berth_telemetry::declare_metrics;
 use berth_telemetry::metrics::Metrics;
+use futures::stream;
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 use crate::access::Access;
@@ -21,8 +24,10 @@ pub fn router(metrics: Metrics) -> Router {
     Router::new().route("/metrics", get(page).with_state(metrics))
 }
 
+/// It is made while it is sent: there may be series for each project.
 async fn page(State(metrics): State<Metrics>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, TEXT_FORMAT)], metrics.render())
+    let pieces = metrics.pieces().filter(|piece| !piece.is_empty()).map(Ok::<_, Infallible>);
+    ([(CONTENT_TYPE, TEXT_FORMAT)], Body::from_stream(stream::iter(pieces)))
 }
 
 declare_metrics! {

@@ -1,12 +1,13 @@
 //! The metrics of quota. Only series that are not 0 exist: there may be thousands of projects.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
 use berth_core::ProjectId;
 use berth_core::quota::{ByResource, ProjectUsage, ZoneUsage};
-use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError, SeriesPiece};
 use parking_lot::Mutex;
 use prometheus::{HistogramVec, IntCounterVec};
 
@@ -43,6 +44,9 @@ const RUNS: Metric = Metric {
 };
 
 const BUCKETS: [f64; 10] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2];
+
+/// Projects whose series are read at once.
+const PROJECTS_IN_PIECE: usize = 100;
 
 /// The values of one project, which are few, in the order of zones and resources.
 type Series = Vec<([String; 2], i64)>;
@@ -104,16 +108,22 @@ impl QuotaMetrics {
 fn gauge(metrics: &Metrics, metric: &'static Metric) -> Result<Shown, MetricsError> {
     let shown = Shown::default();
     let read = shown.clone();
-    metrics.computed(metric, move || {
-        let all = read.lock();
-        let series = all.iter().flat_map(|(project, series)| {
-            series.iter().map(|([zone, resource], value)| {
-                (vec![project.to_string(), zone.clone(), resource.clone()], as_float(*value))
-            })
-        });
-        series.collect()
-    })?;
+    metrics.computed_in_pieces(metric, move |after| next_piece(&read.lock(), after))?;
     Ok(shown)
+}
+
+/// The series of the projects that follow.
+fn next_piece(all: &BTreeMap<ProjectId, Series>, after: Option<&str>) -> SeriesPiece {
+    let begin = after.map_or(Bound::Unbounded, |after| Bound::Excluded(ProjectId::from(after)));
+    let projects: Vec<_> = all.range((begin, Bound::Unbounded)).take(PROJECTS_IN_PIECE).collect();
+    let series = projects.iter().flat_map(|(project, series)| {
+        series.iter().map(|([zone, resource], value)| {
+            (vec![project.to_string(), zone.clone(), resource.clone()], as_float(*value))
+        })
+    });
+    let is_full = projects.len() == PROJECTS_IN_PIECE;
+    let end = projects.last().filter(|_| is_full).map(|(project, _)| project.to_string());
+    SeriesPiece { series: series.collect(), end }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "amounts of a project are far below 2^53")]

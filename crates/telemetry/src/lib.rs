@@ -4,6 +4,7 @@ pub mod chain;
 pub mod clock;
 pub mod config;
 pub mod error;
+mod gauge_in_pieces;
 pub mod ids;
 pub mod logs;
 mod metric;

@@ -9,6 +9,8 @@ use prometheus::proto::MetricFamily;
 use prometheus::{GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
 pub use crate::error::TelemetryError as MetricsError;
+use crate::gauge_in_pieces::GaugeInPieces;
+pub use crate::gauge_in_pieces::SeriesPiece;
 pub use crate::metric::{Kind, Metric};
 
 /// The registry of one process. Clones share it.
@@ -17,6 +19,8 @@ pub struct Metrics {
     registry: Registry,
     constant: Arc<BTreeMap<String, String>>,
     registered: Arc<Mutex<Vec<Metric>>>,
+    /// Gauges that are not in the registry, because they have too many series to be gathered at once.
+    in_pieces: Arc<Mutex<Vec<GaugeInPieces>>>,
 }
 
 impl Metrics {
@@ -28,7 +32,8 @@ impl Metrics {
         let constant: HashMap<String, String> = labels.clone().into_iter().collect();
         let registry = Registry::new_custom(None, Some(constant))
             .map_err(|source| MetricsError::Metric { metric: "(registry)", source })?;
-        Ok(Self { registry, constant: Arc::new(labels.clone()), registered: Arc::default() })
+        let (registered, in_pieces) = (Arc::default(), Arc::default());
+        Ok(Self { registry, constant: Arc::new(labels.clone()), registered, in_pieces })
     }
 
     pub fn counter(&self, metric: &Metric) -> Result<IntCounterVec, MetricsError> {
@@ -66,6 +71,21 @@ impl Metrics {
         self.register(metric, Kind::Gauge, collector).map(drop)
     }
 
+    /// Registers a gauge with many series, for example some for each project. They are read in pieces while the page is sent:
+    /// `next_piece` gets the end of the piece before.
+    pub fn computed_in_pieces(
+        &self,
+        metric: &Metric,
+        next_piece: impl Fn(Option<&str>) -> SeriesPiece + Send + Sync + 'static,
+    ) -> Result<(), MetricsError> {
+        let shape = GaugeVec::new(opts(metric), metric.labels);
+        // It stays in the registry without values, so that its name is taken.
+        self.register(metric, Kind::Gauge, shape)?;
+        let constant = self.constant.clone();
+        self.in_pieces.lock().push(GaugeInPieces { metric: *metric, constant, next_piece: Arc::new(next_piece) });
+        Ok(())
+    }
+
     /// All declarations so far, by name: what the documentation is compared with.
     pub fn registered(&self) -> Vec<Metric> {
         let mut all = self.registered.lock().clone();
@@ -75,14 +95,14 @@ impl Metrics {
 
     /// Everything in the text exposition format. Metrics without a value yet are left out.
     pub fn render(&self) -> String {
-        let mut text = String::new();
-        for family in self.registry.gather() {
-            let name = family.name().to_owned();
-            if let Err(error) = TextEncoder::new().encode_utf8(&[family], &mut text) {
-                tracing::error!(metric = name, error = %error, "metric ignored: not encodable");
-            }
-        }
-        text
+        self.pieces().collect()
+    }
+
+    /// The same, piece by piece as it is sent.
+    pub fn pieces(&self) -> impl Iterator<Item = String> + Send + use<> {
+        let families = self.registry.gather().into_iter().map(encode);
+        let in_pieces = self.in_pieces.lock().clone();
+        families.chain(in_pieces.into_iter().flat_map(GaugeInPieces::pieces))
     }
 
     fn register<C: Collector + Clone + 'static>(
@@ -197,6 +217,14 @@ macro_rules! declare_metrics {
             }
         }
     };
+}
+
+fn encode(family: MetricFamily) -> String {
+    let (name, mut text) = (family.name().to_owned(), String::new());
+    if let Err(error) = TextEncoder::new().encode_utf8(&[family], &mut text) {
+        tracing::error!(metric = name, error = %error, "metric ignored: not encodable");
+    }
+    text
 }
 
 fn opts(metric: &Metric) -> Opts {
