@@ -3,6 +3,7 @@
 //! is no test: it asserts no times, only the number of writes.
 
 mod attack;
+mod capacity_cycle;
 mod capacity_split;
 mod changes;
 mod cloud;
@@ -18,7 +19,9 @@ mod placement;
 mod plane;
 mod planner;
 mod proc;
+mod quota_rest;
 mod requests;
+mod rest;
 mod restart;
 mod scale;
 mod scheduler;
@@ -96,6 +99,10 @@ enum Part {
     Usage,
     /// Row y: the split of free capacity between flavor groups.
     CapacitySplit,
+    /// Rows A and B: a cycle of capacity, and slots beside it.
+    CapacityCycle,
+    /// Rows D and E: usage of quota while nothing changes, and its metrics.
+    QuotaRest,
     /// Rows a and b: the operator beside a client that only writes.
     Floor,
     /// Row d: what a slot costs in small and large clouds, and what a large one costs at rest.
@@ -191,12 +198,14 @@ fn show(rows: &[Row]) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 19] = [
         Self::Scheduler,
         Self::QuotaFilter,
         Self::Planner,
         Self::Usage,
         Self::CapacitySplit,
+        Self::CapacityCycle,
+        Self::QuotaRest,
         Self::Floor,
         Self::Scale,
         Self::Restart,
@@ -218,6 +227,8 @@ impl Part {
             Self::Planner => planner::measure(),
             Self::Usage => Ok(vec![usage::measure()]),
             Self::CapacitySplit => Ok(vec![capacity_split::measure()]),
+            Self::CapacityCycle => capacity_cycle::measure(size),
+            Self::QuotaRest => quota_rest::measure(size),
             Self::Floor => floor::measure(size).await,
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use berth_cluster::{Action, FlavorGroupsCache, ObjectField, Reconciler, Right, Routes, Store, Verb, Watches, Writer};
+use berth_cluster::{
+    Action, FlavorGroupsCache, ObjectField, Partial, Reconciler, Right, Routes, Store, Verb, Watches, Writer,
+};
 use berth_core::Zone;
 use berth_core::capacity::ProbedHost;
 use berth_core::flavor::{FlavorGroup, FlavorGroups};
@@ -20,7 +22,7 @@ use tracing::{debug, warn};
 use crate::apply::Applier;
 use crate::error::Error;
 use crate::metrics::CapacityMetrics;
-use crate::plan::{CycleFacts, Place, PlaceFacts, ZoneFacts, plan};
+use crate::plan::{CapacityPlan, CycleFacts, Place, PlaceFacts, ZoneFacts, plan};
 use crate::probe::{Positions, Prober};
 use crate::read::{AcceptedByPlace, KnownZones, Reader, committed};
 use crate::settings::Settings;
@@ -59,6 +61,14 @@ struct LastCycle {
     ended: Option<Instant>,
     /// The places without hosts or group, if the cycle was complete.
     absent: BTreeSet<Place>,
+}
+
+/// The result of a cycle before anything is written.
+struct Computed {
+    plan: CapacityPlan,
+    is_complete: bool,
+    /// Why no zone can be read.
+    unreadable: Option<Partial>,
 }
 
 impl<S: Scheduler> Reconciler for CapacityController<S> {
@@ -109,24 +119,32 @@ impl<S: Scheduler> CapacityController<S> {
         Self { context, last_cycle: Mutex::default() }
     }
 
+    /// What a cycle would write and delete now.
+    pub async fn dry_run(&self) -> Result<CapacityPlan, Error> {
+        self.compute(Instant::now()).await.map(|computed| computed.plan)
+    }
+
     async fn run(&self, began: Instant) -> Result<(), Error> {
         self.settle_doubts().await?;
+        let Computed { plan, is_complete, unreadable } = self.compute(began).await?;
+        if is_complete {
+            self.last_cycle.lock().absent.clone_from(&plan.absent);
+        }
+        // The probes may have taken long.
+        let proofs = if is_complete { self.reader().prove_complete().unwrap_or_default() } else { Vec::new() };
+        self.applier().apply(&plan, &proofs).await?;
+        unreadable.map_or(Ok(()), |partial| Err(partial.into()))
+    }
+
+    async fn compute(&self, began: Instant) -> Result<Computed, Error> {
         let groups = self.reader().groups()?;
         let hosts = self.context.scheduler.host_capacities();
         let zones = self.reader().zones(&hosts);
         log_unreadable(&zones);
         let facts = self.facts(&groups, &hosts, &zones, began).await;
-        let plan = plan(&facts);
-        if facts.is_complete {
-            self.last_cycle.lock().absent.clone_from(&plan.absent);
-        }
-        // The probes may have taken long.
-        let proofs = if facts.is_complete { self.reader().prove_complete().unwrap_or_default() } else { Vec::new() };
-        self.applier().apply(&plan, &proofs).await?;
-        match zones.unreadable.into_values().next() {
-            Some(partial) if zones.readable.is_empty() => Err(partial.into()),
-            _ => Ok(()),
-        }
+        let (plan, is_complete) = (plan(&facts), facts.is_complete);
+        let unreadable = zones.unreadable.into_values().next().filter(|_| zones.readable.is_empty());
+        Ok(Computed { plan, is_complete, unreadable })
     }
 
     async fn facts<'g>(
