@@ -9,10 +9,11 @@ use crate::error::Error;
 use crate::sites::REMOTE_ZONE;
 
 /// Kinds whose objects are in the cluster of their zone.
-const OF_ZONES: [&str; 4] = [
+const OF_ZONES: [&str; 5] = [
     "cortex.cloud/v1alpha1/CommittedResource",
     "cortex.cloud/v1alpha1/Reservation",
     "cortex.cloud/v1alpha1/FlavorGroupCapacity",
+    "cortex.cloud/v1alpha1/ProjectQuota",
     "kvm.cloud.sap/v1/Hypervisor",
 ];
 /// All zones: home takes those that the remote does not have.
@@ -51,7 +52,10 @@ pub fn write(kubeconfig: &Path, surroundings: &Surroundings<'_>) -> Result<PathB
 }
 
 fn configuration(Surroundings { remote, keystone, vms }: &Surroundings<'_>) -> Value {
-    let mut all = json!({ "committedResourceAPI": { "flavorGroupResourceConfig": offers() } });
+    // The demonstration does not last long enough for the usual interval.
+    let mut all = json!({
+        "committedResourceAPI": { "flavorGroupResourceConfig": offers() }, "capacityMinReconcileInterval": "1s",
+    });
     if let Some(keystone) = keystone {
         all["keystoneURL"] = json!(keystone.url);
         all["osUsername"] = json!(keystone.user);

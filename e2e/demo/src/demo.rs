@@ -103,7 +103,7 @@ async fn prepare(
     for object in &objects {
         sites.apply(object).await?;
     }
-    screen.done(&format!("cloud: {} objects, hosts, flavor groups and what they have", objects.len()), begin);
+    screen.done(&format!("cloud: {} objects, hosts and flavor groups", objects.len()), begin);
     if arguments.auth {
         let begin = Instant::now();
         processes.start_keystone().await?;

@@ -37,6 +37,8 @@ pub enum Error {
     /// The scheduler gave an unexpected answer.
     #[error("the scheduler does not find a host for {}: {answer}", path.display())]
     Request { path: PathBuf, answer: String },
+    #[error("the numbers of capacity, usage and quota cannot be shown: {answer}")]
+    Numbers { answer: String },
     /// An object was written that should have been left alone.
     #[error("written to while the cluster was away, or when it came back: {}", .0.join(", "))]
     Touched(Vec<String>),

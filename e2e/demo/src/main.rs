@@ -20,6 +20,7 @@ mod expectation;
 mod hints;
 mod invariants;
 mod limes;
+mod numbers;
 mod operator;
 mod outage;
 mod port;

@@ -22,11 +22,22 @@ pub async fn ask_with(address: SocketAddr, path: &str, token: Option<&str>) -> R
     call(address, path, &request, ANSWER_WITHIN).await.map(drop)
 }
 
-/// The body of the answer to a POST of JSON if that is 200; otherwise the actual answer.
+/// The body of the answer to a POST of JSON if that is a success; otherwise the actual answer.
 pub async fn post(address: SocketAddr, path: &str, body: &str, within: Duration) -> Result<String, String> {
+    send_json(address, "POST", path, body, within).await
+}
+
+/// The same with another method.
+pub async fn send_json(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+    within: Duration,
+) -> Result<String, String> {
     let length = body.len();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
          Connection: close\r\n\r\n{body}"
     );
     call(address, path, &request, within).await
@@ -40,7 +51,7 @@ async fn call(address: SocketAddr, path: &str, request: &str, within: Duration) 
     };
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     match head.split(' ').nth(1) {
-        Some("200") => Ok(body.to_owned()),
+        Some("200" | "204") => Ok(body.to_owned()),
         status => Err(format!("{path} answers {}: {}", status.unwrap_or("no HTTP"), body.trim())),
     }
 }

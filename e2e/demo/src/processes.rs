@@ -96,6 +96,11 @@ impl Processes {
         self.vms.as_ref()
     }
 
+    /// The kubeconfig of the administrator of home.
+    pub fn kubeconfig(&self) -> Option<&Path> {
+        self.home.as_ref().map(|home| home.control_plane.kubeconfig())
+    }
+
     /// The configuration of the operator.
     pub fn configuration(&self) -> Option<&Path> {
         self.configuration.as_deref()

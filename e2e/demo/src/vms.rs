@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::demo::Stage;
 use crate::error::Error;
-use crate::quantity;
 use crate::samples::Sample;
 use crate::sites::Sites;
+use crate::{numbers, quantity};
 
 const VM: &str = "5f0e7c1a-9d2b-4c36-8a47-1b6d3e9f2c58";
 const FLAVOR: &str = "mem_v4_c30_m480";
@@ -94,6 +94,7 @@ pub async fn show_usage(stage: &mut Stage<'_>, sites: &Sites, sample: &Sample) -
     write_status(&sites.home.client, &host, &with_vm(&before)).await?;
     await_vms(stage, begin, sample, &[VM]).await?;
     stage.screen.done(&format!("a VM of its project starts on {host}: {} shows its usage", sample.label), begin);
+    numbers::show(stage, &commitment).await?;
     let begin = Instant::now();
     vms.delete()?;
     write_status(&sites.home.client, &host, &without_vm(&before)).await?;

@@ -293,11 +293,19 @@ fn rules(configuration: &Configuration, clock: &SteppedClock) -> CheckerSettings
     }
 }
 
+/// The capacities of cores are written by hand.
+const WITHOUT_CAPACITY: [&str; 4] = [
+    "committed-resource-reservations-controller",
+    "quota-controller",
+    "inflight-reservation-controller",
+    "nova-pipeline-controllers",
+];
+
 fn configuration(two: bool, special: Keys) -> Configuration {
     let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
     let remote = json!({ "host": "https://remote.example", "gvks": ROUTED,
                          "labels": { "availabilityZone": seeds::OTHER_ZONE } });
-    let mut keys = json!({ "committedResourceReservationController": {
+    let mut keys = json!({ "enabledControllers": WITHOUT_CAPACITY, "committedResourceReservationController": {
         "enableOversubscriptionCheck": true, "enableOversubscriptionReservationEviction": true,
     } });
     if let Some(slots) = special.disruption_limit {

@@ -8,6 +8,7 @@ mod support;
 mod authentication;
 mod bad_input;
 mod callers;
+mod capacity;
 mod clusters;
 mod config;
 mod cores;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use berth_crds::{
-    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation,
-    Time, generate, names,
+    CommitmentChange, CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline,
+    ProjectQuota, Reservation, Time, generate, names,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -95,6 +95,7 @@ impl Cloud {
             self.raw::<Hypervisor>(),
             self.raw::<Knowledge>(),
             self.raw::<FlavorGroupCapacity>(),
+            self.raw::<ProjectQuota>(),
             self.raw::<CommitmentChange>(),
         ];
         for api in [commitments].into_iter().chain(others) {

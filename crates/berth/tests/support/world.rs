@@ -435,11 +435,21 @@ pub async fn grant(control_plane: &ControlPlane) {
     control_plane.run_kubectl(&["apply", "--filename", rbac.to_str().unwrap()], None).await.unwrap();
 }
 
+/// The capacities of cores are written by hand, and at rest nothing is written: the capacity controller writes in every
+/// cycle.
+const WITHOUT_CAPACITY: [&str; 4] = [
+    "committed-resource-reservations-controller",
+    "quota-controller",
+    "inflight-reservation-controller",
+    "nova-pipeline-controllers",
+];
+
 /// The configuration of an operator of this name.
 pub fn keys(name: &str, grace: Duration) -> Value {
     let grace = format!("{}s", grace.as_secs());
     json!({
         "userAgent": { "component": name },
+        "enabledControllers": WITHOUT_CAPACITY,
         "committedResourceReservationController": { "requeueIntervalGracePeriod": grace },
     })
 }

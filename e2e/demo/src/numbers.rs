@@ -1,0 +1,124 @@
+//! One number in all reports: Limes pushes quota and reads capacity, and `berth explain zone` shows the same.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use berth_crds::CommittedResource;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::demo::Stage;
+use crate::error::Error;
+use crate::operator::Operator;
+use crate::probe;
+
+/// Far more than a cycle of the capacity controller takes, because compilers may run at the same time.
+const AGREED_WITHIN: Duration = Duration::from_secs(60);
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// In units of the flavor group.
+const QUOTA: i64 = 6;
+
+/// Where the numbers are asked for.
+struct Asked {
+    program: PathBuf,
+    api: SocketAddr,
+    kubeconfig: PathBuf,
+    configuration: PathBuf,
+}
+
+/// The numbers of RAM of a flavor group in a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ram {
+    capacity: i64,
+    running: i64,
+}
+
+/// Pushes the quota of the project of a commitment, waits until all reports have the VM that runs, and shows what there is.
+pub async fn show(stage: &mut Stage<'_>, commitment: &CommittedResource) -> Result<(), Error> {
+    let Some(asked) = asked(stage) else { return Ok(()) };
+    let begin = Instant::now();
+    push_quota(&asked, commitment).await?;
+    let spec = &commitment.spec;
+    let ram = loop {
+        let why = match agreed(&asked, commitment).await {
+            Ok(ram) => break ram,
+            Err(why) => why,
+        };
+        stage.wait(begin, AGREED_WITHIN, "the capacity", &why).await?;
+    };
+    let Ram { capacity, running } = ram;
+    let (group, zone) = (&spec.flavor_group_name, &spec.availability_zone);
+    let reports =
+        format!("report-capacity, report-usage and berth explain zone agree: capacity {capacity}, usage {running}");
+    stage.screen.done(&format!("{group} in {zone}, RAM in units of 480 GiB: {reports}, quota {QUOTA}"), begin);
+    let shown = explain(&asked, zone, "text").await?;
+    stage.screen.print(&shown.lines().map(|line| format!("  {line}\n")).collect::<String>());
+    Ok(())
+}
+
+fn asked(stage: &Stage<'_>) -> Option<Asked> {
+    let operator = stage.processes.operator()?;
+    Some(Asked {
+        program: operator.program().to_owned(),
+        api: Operator::scheduler(operator),
+        kubeconfig: stage.processes.kubeconfig()?.to_owned(),
+        configuration: stage.processes.configuration()?.to_owned(),
+    })
+}
+
+async fn push_quota(asked: &Asked, commitment: &CommittedResource) -> Result<(), Error> {
+    let spec = &commitment.spec;
+    let quota = json!({ "quota": QUOTA, "perAZ": { &spec.availability_zone: { "quota": QUOTA } } });
+    let body = json!({ "resources": { ram_of(commitment): quota } }).to_string();
+    let path = format!("/commitments/v1/projects/{}/quota", spec.project_id);
+    let pushed = probe::send_json(asked.api, "PUT", &path, &body, ANSWER_WITHIN).await;
+    pushed.map(drop).map_err(|answer| Error::Numbers { answer })
+}
+
+fn ram_of(commitment: &CommittedResource) -> String {
+    format!("hw_version_{}_ram", commitment.spec.flavor_group_name)
+}
+
+/// The numbers, if something runs and all reports have the same.
+async fn agreed(asked: &Asked, commitment: &CommittedResource) -> Result<Ram, String> {
+    let (spec, resource) = (&commitment.spec, ram_of(commitment));
+    let zones = json!({ "allAZs": [spec.availability_zone] }).to_string();
+    let ask = async |path: &str| {
+        let answer = probe::send_json(asked.api, "POST", path, &zones, ANSWER_WITHIN).await?;
+        serde_json::from_str::<Value>(&answer).map_err(|error| error.to_string())
+    };
+    let number = |of: &Value, name: &str| of[name].as_i64().unwrap_or(-1);
+    let capacity = ask("/commitments/v1/report-capacity").await?;
+    let capacity = &capacity["resources"][&resource]["perAZ"][&spec.availability_zone];
+    let usage = ask(&format!("/commitments/v1/projects/{}/report-usage", spec.project_id)).await?;
+    let usage = &usage["resources"][&resource]["perAZ"][&spec.availability_zone];
+    let shown = explain(asked, &spec.availability_zone, "json").await.map_err(|error| error.to_string())?;
+    let shown: Value = serde_json::from_str(&shown).map_err(|error| error.to_string())?;
+    let groups = shown["groups"].as_array().into_iter().flatten();
+    let group = groups.filter(|group| group["group"] == spec.flavor_group_name.as_str());
+    let rows = group.flat_map(|group| group["resources"].as_array().into_iter().flatten());
+    let ram = rows.filter(|row| row["resource"].as_str().is_some_and(|name| name.starts_with("RAM"))).next();
+    let ram = ram.ok_or_else(|| format!("berth explain zone has no {resource}"))?;
+    let reports = [
+        (number(capacity, "capacity"), number(capacity, "usage"), QUOTA),
+        (number(ram, "capacity"), number(ram, "running"), number(ram, "quota")),
+        (number(capacity, "capacity"), number(usage, "usage"), number(usage, "quota")),
+    ];
+    let (capacity, running, _) = reports[0];
+    let agree = running > 0 && reports.iter().all(|report| *report == reports[0]);
+    if agree { Ok(Ram { capacity, running }) } else { Err(format!("the reports have {reports:?}")) }
+}
+
+async fn explain(asked: &Asked, zone: &str, output: &str) -> Result<String, Error> {
+    let mut command = Command::new(&asked.program);
+    command.args(["explain", "zone", zone, &format!("--output={output}")]).kill_on_drop(true);
+    command.arg(format!("--kubeconfig={}", asked.kubeconfig.display()));
+    command.arg(format!("--config={}", asked.configuration.display()));
+    let ended = command.output().await;
+    let ended = ended.map_err(|source| Error::System { action: "start berth explain zone", source })?;
+    if ended.status.success() {
+        return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
+    }
+    Err(Error::Numbers { answer: String::from_utf8_lossy(&ended.stderr).into_owned() })
+}
