@@ -11,6 +11,8 @@ use berth_core::quota::Amounts;
 use berth_core::{ClusterName, GroupName, ProjectId, VmId, Zone};
 use jiff::Timestamp;
 
+use crate::order::hash;
+
 /// The object of a commitment: its cluster and its name.
 pub type CommitmentKey = (ClusterName, Arc<str>);
 
@@ -72,14 +74,22 @@ pub trait CountedVms: fmt::Debug + Send + Sync {
 /// All budgets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Budgets {
-    projects: BTreeMap<ProjectId, BTreeMap<Zone, ZoneBudget>>,
+    projects: BTreeMap<HashedProject, BTreeMap<Zone, ZoneBudget>>,
     places: BTreeMap<CommitmentKey, (ProjectId, Zone, GroupName)>,
-    /// How many quotas and commitments name each group.
-    groups: BTreeMap<GroupName, usize>,
+    /// Those that quotas and commitments name.
+    zones: SharedNames<Zone>,
+    groups: SharedNames<GroupName>,
     counted: Option<Arc<dyn CountedVms>>,
     landed: BTreeMap<ProjectId, BTreeMap<VmId, LandedVm>>,
     /// No landed VM expires before this, so that most requests need not go through them.
     next_expiry: Duration,
+}
+
+/// A project behind a hash of it: thousands of texts would be compared by reading them all over the memory.
+type HashedProject = (u64, ProjectId);
+
+fn hashed(project: &ProjectId) -> HashedProject {
+    (hash(project.as_str()), project.clone())
 }
 
 /// The budget of a project in a zone.
@@ -96,6 +106,32 @@ struct LandedVm {
     quota: ClaimedQuota,
     /// When it is no longer waited for: monotonic time since the process began.
     expires: Duration,
+}
+
+/// Names, and how many quotas and commitments have each. Equal names share their memory: a request compares with few
+/// places in memory, and not with other ones for each project.
+#[derive(Clone, Debug, Default)]
+struct SharedNames<T>(BTreeMap<T, usize>);
+
+impl<T: Ord + Clone> SharedNames<T> {
+    fn share(&mut self, name: T) -> T {
+        let shared = self.0.get_key_value(&name).map_or(name, |(known, _)| known.clone());
+        *self.0.entry(shared.clone()).or_default() += 1;
+        shared
+    }
+
+    fn release(&mut self, name: &T) {
+        if let Some(number) = self.0.get_mut(name) {
+            *number -= 1;
+            if *number == 0 {
+                self.0.remove(name);
+            }
+        }
+    }
+
+    fn has(&self, name: &T) -> bool {
+        self.0.contains_key(name)
+    }
 }
 
 impl ZoneBudget {
@@ -133,25 +169,33 @@ impl Budgets {
     }
 
     fn set_quota(&mut self, project: &ProjectId, zone: &Zone, quota: Option<ZoneQuota>) {
-        let named: Vec<GroupName> = quota.iter().flat_map(BTreeMap::keys).cloned().collect();
-        let budget = self.projects.entry(project.clone()).or_default().entry(zone.clone()).or_default();
-        let former = std::mem::replace(&mut budget.quota, quota);
-        named.into_iter().for_each(|group| *self.groups.entry(group).or_default() += 1);
-        former.iter().flat_map(BTreeMap::keys).for_each(|group| self.forget_group(group));
+        let former = match quota {
+            Some(quota) => {
+                let groups = quota.into_iter().map(|(group, quota)| (self.groups.share(group), quota)).collect();
+                let zone = self.zones.share(zone.clone());
+                self.projects.entry(hashed(project)).or_default().entry(zone).or_default().quota.replace(groups)
+            }
+            None => self.projects.get_mut(&hashed(project)).and_then(|zones| zones.get_mut(zone)?.quota.take()),
+        };
+        if let Some(former) = former {
+            self.zones.release(zone);
+            former.keys().for_each(|group| self.groups.release(group));
+        }
         self.tidy(project, zone);
     }
 
     fn add_commitment(&mut self, key: CommitmentKey, commitment: CommittedRam) {
-        let CommittedRam { project, zone, group, .. } = commitment.clone();
-        let budget = self.projects.entry(project.clone()).or_default().entry(zone.clone()).or_default();
+        let project = commitment.project.clone();
+        let zone = self.zones.share(commitment.zone.clone());
+        let group = self.groups.share(commitment.group.clone());
+        let budget = self.projects.entry(hashed(&project)).or_default().entry(zone.clone()).or_default();
         budget.commitments.entry(group.clone()).or_default().insert(key.clone(), commitment);
-        *self.groups.entry(group.clone()).or_default() += 1;
         self.places.insert(key, (project, zone, group));
     }
 
     fn remove_commitment(&mut self, key: &CommitmentKey) {
         let Some((project, zone, group)) = self.places.remove(key) else { return };
-        let budget = self.projects.get_mut(&project).and_then(|zones| zones.get_mut(&zone));
+        let budget = self.projects.get_mut(&hashed(&project)).and_then(|zones| zones.get_mut(&zone));
         if let Some(budget) = budget
             && let Some(commitments) = budget.commitments.get_mut(&group)
         {
@@ -160,37 +204,30 @@ impl Budgets {
                 budget.commitments.remove(&group);
             }
         }
-        self.forget_group(&group);
+        self.zones.release(&zone);
+        self.groups.release(&group);
         self.tidy(&project, &zone);
-    }
-
-    fn forget_group(&mut self, group: &GroupName) {
-        if let Some(number) = self.groups.get_mut(group) {
-            *number -= 1;
-            if *number == 0 {
-                self.groups.remove(group);
-            }
-        }
     }
 
     /// Removes the entries of a zone and of a project that have become empty.
     fn tidy(&mut self, project: &ProjectId, zone: &Zone) {
-        let Some(zones) = self.projects.get_mut(project) else { return };
+        let key = hashed(project);
+        let Some(zones) = self.projects.get_mut(&key) else { return };
         if zones.get(zone).is_some_and(ZoneBudget::is_empty) {
             zones.remove(zone);
         }
         if zones.is_empty() {
-            self.projects.remove(project);
+            self.projects.remove(&key);
         }
     }
 
     pub(crate) fn of(&self, project: &ProjectId, zone: &Zone) -> Option<&ZoneBudget> {
-        self.projects.get(project)?.get(zone)
+        self.projects.get(&hashed(project))?.get(zone)
     }
 
     /// Whether a quota or a commitment names the group.
     pub(crate) fn knows_group(&self, group: &GroupName) -> bool {
-        self.groups.contains_key(group)
+        self.groups.has(group)
     }
 
     /// The usage is computed from these VMs from now on.

@@ -214,6 +214,13 @@ fn names_that_only_the_request_has_are_left_out() {
     assert_eq!(names(&asks(1024, 1), &fleet).1, "g1", "a commitment names it");
     fleet.budgets.change(BudgetChange::Commitment((ClusterName::home(), "c1".into()), None));
     assert_eq!(names(&asks(1024, 1), &fleet).1, "", "nothing names it any more");
+    fleet.budgets.change(quota(usual()));
+    fleet.budgets.change(quota(usual()));
+    assert_eq!(names(&asks(1024, 1), &fleet).1, "g1", "a quota that was written twice names it");
+    fleet.budgets.change(BudgetChange::Quota("p".into(), "az".into(), None));
+    assert_eq!(names(&asks(1024, 1), &fleet).1, "");
+    fleet.budgets.change(BudgetChange::Quota("p".into(), "az".into(), None));
+    assert_eq!(decides(&asks(1024, 1), &fleet), (QuotaDecision::AcceptNoQuota, None));
 }
 
 #[test]
