@@ -6,7 +6,13 @@ mod run;
 
 use std::time::Duration;
 
+use berth_core::capacity::Occupied;
+use berth_core::flavor::FlavorGroups;
+use berth_core::liquid::capacity::CapacityParts;
+use berth_core::liquid::names::ResourceKind;
+use berth_core::liquid::units::RamUnit;
 use berth_crds::conditions::capacity;
+use berth_crds::facts::place_capacity;
 use berth_crds::{Hypervisor, Reservation, testing};
 use berth_testkit::{scenarios, seeds};
 use futures::FutureExt as _;
@@ -61,7 +67,7 @@ mod all {
             run.assert_sums(testing::ZONE, 10);
             run.start_vm("vm-1", testing::FLAVOR);
             run.run_on(NODE1, &["vm-1"], 1);
-            run.put_into_slot("vm-1", NODE1);
+            run.put_into_slot("vm-1", NODE1, ("480Gi", "30"));
             run.publish();
             run.settle().await;
             run.assert_parts(testing::ZONE, [1, 0, 9]);
@@ -274,4 +280,22 @@ async fn the_metrics_show_what_the_objects_say() {
     assert!(run.metrics().contains(&format!("cortex_committed_resource_capacity_ready{of_group}}} 0")));
     let failed = r#"berth_capacity_probe_failures_total{pipeline="kvm-general-purpose-load-balancing"} "#;
     assert!(run.metrics().contains(failed), "{}", run.metrics());
+}
+
+/// The example of `docs/numbers.md`.
+#[tokio::test(start_paused = true)]
+async fn the_example_of_the_documentation() {
+    let mut run = Run::documented();
+    run.settle().await;
+    let object = run.capacity("gp_v1", testing::ZONE).unwrap();
+    let parts = |found: Occupied| (found.units, found.resources.cpu.get(), found.instances);
+    let found = place_capacity(&object).unwrap();
+    assert_eq!(parts(found.running), (24, 6, 2));
+    assert_eq!(parts(found.reserved), (16, 4, 2));
+    assert_eq!((found.free_slots, found.free.cpu.get()), (11, 22));
+    let status = object.status.unwrap();
+    assert_eq!(status.committed_capacity, Some(4), "32 GiB in slots of 8176 MiB");
+    let gp = FlavorGroups::parse(&run::gp_features()).unwrap().groups.get(&"gp_v1".into()).unwrap().clone();
+    let capacity = |kind| CapacityParts::of(&found, kind, (gp.ratio, RamUnit::default())).total();
+    assert_eq!([ResourceKind::Ram, ResourceKind::Cores, ResourceKind::Instances].map(capacity), [128, 32, 15]);
 }

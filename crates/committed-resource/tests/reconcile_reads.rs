@@ -60,6 +60,14 @@ impl Scheduler for Counting {
         self.scheduler.probe(request, global_request_id)
     }
 
+    fn count(
+        &self,
+        request: &Request,
+        global_request_id: &str,
+    ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
+        self.scheduler.count(request, global_request_id)
+    }
+
     fn host_capacities(&self) -> Vec<HostCapacity> {
         self.scheduler.host_capacities()
     }

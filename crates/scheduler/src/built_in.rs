@@ -6,8 +6,9 @@ mod answering;
 mod budgets;
 mod changes;
 mod claim_limits;
+mod counting;
 mod holding;
-mod host_capacity;
+mod host_capacities;
 mod host_report;
 mod inner;
 #[cfg(feature = "testing")]
@@ -31,12 +32,12 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::engine::Scope;
 use crate::{
     Answer, AnswerSettings, Booking, Call, CommitmentRequest, Decision, DryRunPlacement, EnqueueSlots, Explanation,
-    HostVerdict, Pin, Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest,
+    HostCapacity, HostVerdict, Pin, Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
+    SlotRequest,
 };
 use inner::Inner;
 
 pub use claim_limits::{ClaimLimits, ClaimRefusal};
-pub use host_capacity::HostCapacity;
 pub use host_report::{Held, HostReport};
 pub use promises::Promises;
 pub use settings::Settings;
@@ -271,6 +272,10 @@ impl Scheduler for BuiltIn {
         }
         let decision = self.run(request)?;
         decision.failed.map_or(Ok(decision.hosts), Err)
+    }
+
+    async fn count(&self, request: &Request, _: &str) -> Result<Vec<HostName>, SchedulerError> {
+        self.count_hosts(request)
     }
 
     fn host_capacities(&self) -> Vec<HostCapacity> {

@@ -89,6 +89,31 @@ pub(crate) fn rank<'r>(
     scope: Scope<'_>,
     tracer: &mut impl Tracer<'r>,
 ) -> Result<Ranked<'r>, SchedulerError> {
+    let Narrowed { field, inputs, removed, failed } = narrow(pipeline, run, scope, tracer)?;
+    let hosts = FeasibleHosts::new(run.fleet, field);
+    tracer.feasible_hosts(&hosts);
+    let weights = input_weights(&hosts, &inputs, !pipeline.weighers.is_empty());
+    let mut ranked = Ranked { hosts, weights, first: Vec::new(), removed, failed };
+    for (weigher, multiplier) in &pipeline.weighers {
+        weigh(&mut ranked, run, &**weigher, *multiplier, tracer);
+    }
+    Ok(ranked)
+}
+
+/// The hosts that are left before they are weighed.
+struct Narrowed<'r> {
+    field: CandidateHosts<'r>,
+    inputs: Inputs<'r>,
+    removed: Shortage,
+    failed: Option<SchedulerError>,
+}
+
+fn narrow<'r>(
+    pipeline: &Pipeline,
+    run: &Run<'r>,
+    scope: Scope<'_>,
+    tracer: &mut impl Tracer<'r>,
+) -> Result<Narrowed<'r>, SchedulerError> {
     run.request.options.validate()?;
     if pipeline.ignore_preselection {
         run.request.check_hypervisor_type()?;
@@ -99,14 +124,20 @@ pub(crate) fn rank<'r>(
     let mut removed = Shortage { hosts: field.len(), zone_is_empty, ..Shortage::default() };
     let failed = filter(pipeline, run, &mut field, &mut removed, tracer);
     remove_unoffered(run, &mut field, &mut removed, tracer);
-    let hosts = FeasibleHosts::new(run.fleet, field);
-    tracer.feasible_hosts(&hosts);
-    let weights = input_weights(&hosts, &inputs, !pipeline.weighers.is_empty());
-    let mut ranked = Ranked { hosts, weights, first: Vec::new(), removed, failed };
-    for (weigher, multiplier) in &pipeline.weighers {
-        weigh(&mut ranked, run, &**weigher, *multiplier, tracer);
-    }
-    Ok(ranked)
+    Ok(Narrowed { field, inputs, removed, failed })
+}
+
+/// The hosts that are left of those in the scope, without a rank; the error of a filter that failed.
+pub(crate) fn feasible(
+    pipeline: &Pipeline,
+    request: &Request,
+    facts: Facts<'_>,
+    scope: Scope<'_>,
+) -> Result<Vec<HostName>, SchedulerError> {
+    let run = Run::new(request, facts);
+    let Narrowed { field, failed, .. } = narrow(pipeline, &run, scope, &mut NoTracer)?;
+    let names = field.known.iter().filter_map(|id| run.fleet.columns().name(id).cloned());
+    failed.map_or_else(|| Ok(names.collect()), Err)
 }
 
 /// Runs the filters on the candidates; returns the error of the first one that failed.

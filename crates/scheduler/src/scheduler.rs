@@ -49,6 +49,13 @@ pub trait Scheduler: Send + Sync + 'static {
         global_request_id: &str,
     ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send;
 
+    /// The hosts that [`probe`](Self::probe) answers, in any order. The scheduler in this process lets others decide in between.
+    fn count(
+        &self,
+        request: &Request,
+        global_request_id: &str,
+    ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send;
+
     /// All hosts with their capacity, in the order of their names. Others can use the scheduler meanwhile, so the hosts may be
     /// of different moments.
     fn host_capacities(&self) -> Vec<HostCapacity>;

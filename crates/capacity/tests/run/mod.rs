@@ -16,7 +16,10 @@ use berth_core::liquid::usage::UsageRequest;
 use berth_core::{ClusterName, ProjectId, Zone};
 use berth_crds::conditions;
 use berth_crds::facts::place_capacity;
-use berth_crds::{FlavorGroupCapacity, FlavorGroupCapacityStatus, Hypervisor, Knowledge, Reservation, names, testing};
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacityStatus, Hypervisor, Knowledge, Reservation, names,
+    testing,
+};
 use berth_invariants::testing::{CapacityFacts, ReportedUsage, broken_capacity};
 use berth_invariants::{Key, Snapshot};
 use berth_liquid::usage::UsageReports;
@@ -70,6 +73,13 @@ pub enum Away {
     Nothing,
     Hosts,
     Reservations,
+}
+
+/// The flavor group of `docs/numbers.md`.
+pub fn gp_features() -> Value {
+    let flavor = |name: &str, vcpus: u32, mib: u32| json!({ "name": name, "vcpus": vcpus, "memoryMB": mib, "extraSpecs": { "capabilities:hypervisor_type": "QEMU" } });
+    let flavors = [flavor("gp_c8_m32", 8, 32752), flavor("gp_c4_m16", 4, 16368), flavor("gp_c2_m8", 2, 8176)];
+    json!({ "features": [{ "name": "gp_v1", "flavors": flavors, "ramCoreRatioMin": 4088, "ramCoreRatioMax": 4094 }] })
 }
 
 impl Process {
@@ -179,6 +189,54 @@ impl Run {
         Self::begin(Disturbance::Calm)
     }
 
+    /// The host, the slot, the commitment and the VMs of `docs/numbers.md`.
+    pub fn documented() -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
+        let server = Server::new(clock.clone());
+        let mut groups = seeds::flavor_groups(clock.now());
+        groups.status.as_mut().unwrap().raw = Some(gp_features());
+        server.create(&groups).unwrap();
+        let mut host = seeds::host(NODE1, 1);
+        let status = host.status.as_mut().unwrap();
+        (status.capacity, status.effective_capacity) = (testing::size("128Gi", "32"), testing::size("128Gi", "32"));
+        server.create(&host).unwrap();
+        let mut commitment = testing::commitment("uuid-1", "32Gi");
+        commitment.spec.flavor_group_name = "gp_v1".to_owned();
+        server.create(&commitment).unwrap();
+        let accepted = json!({ "status": { "acceptedSpec": commitment.spec } });
+        server.edit_status::<CommittedResource>(&names::commitment("uuid-1"), &accepted).unwrap();
+        let unit = Arc::new(AtomicU64::new(1));
+        let process = Process::start(&server, &clock, &unit);
+        let mut run = Self {
+            server,
+            clock,
+            rows: BTreeMap::new(),
+            process,
+            unit,
+            disturbance: Disturbance::Calm,
+            is_table_away: false,
+            away: Away::Nothing,
+            answers_probes: true,
+            has_ended: false,
+        };
+        run.start_vm("a", "gp_c4_m16");
+        run.start_vm("b", "gp_c2_m8");
+        let instances = ["a", "b"].map(|vm| json!({ "id": vm, "name": vm, "active": true }));
+        let allocation = json!({ "memory": "24544Mi", "cpu": "6" });
+        let status = json!({ "status": { "instances": instances, "allocation": allocation } });
+        run.server.edit_status::<Hypervisor>(NODE1, &status).unwrap();
+        let mut slot = testing::slot("uuid-1", 0);
+        (slot.spec.target_host, slot.spec.resources) = (Some(NODE1.to_owned()), testing::size("32752Mi", "8"));
+        let of_commitment = slot.spec.committed_resource_reservation.as_mut().unwrap();
+        of_commitment.resource_group = Some("gp_v1".to_owned());
+        run.server.create(&slot).unwrap();
+        let name = seeds::slot_name("uuid-1", 0);
+        run.server.edit_status::<Reservation>(&name, &json!({ "status": { "host": NODE1 } })).unwrap();
+        run.put_into_slot("a", NODE1, ("16368Mi", "4"));
+        run.publish();
+        run
+    }
+
     pub fn disturb(&self) {
         self.disturbance.begin(&self.server);
     }
@@ -216,14 +274,15 @@ impl Run {
             return;
         }
         self.process.vms.set_configured(true);
-        let flavor = |name: &str, vcpus, memory_gib: u64| Flavor {
+        let flavor = |name: &str, vcpus, memory_mib: u64| Flavor {
             name: name.into(),
             vcpus,
-            memory_mib: memory_gib * 1024,
+            memory_mib,
             disk_gib: 0,
             extra_specs: BTreeMap::new(),
         };
-        let flavors = vec![flavor(testing::FLAVOR, 30, 480)];
+        let flavors =
+            vec![flavor(testing::FLAVOR, 30, 480 * 1024), flavor("gp_c4_m16", 4, 16368), flavor("gp_c2_m8", 2, 8176)];
         self.process.vms.publish(VmSnapshot::new(self.rows.values().cloned().collect(), flavors, self.clock.now()));
     }
 
@@ -255,10 +314,10 @@ impl Run {
         self.server.edit_status::<Reservation>(&name, &json!({ "status": { "host": host } })).unwrap();
     }
 
-    pub fn put_into_slot(&self, vm: &str, host: &str) {
+    pub fn put_into_slot(&self, vm: &str, host: &str, (memory, cpu): (&str, &str)) {
         let name = seeds::slot_name("uuid-1", 0);
         let allocation = json!({ "creationTimestamp": "2026-03-01T12:00:00Z",
-            "resources": { "memory": "480Gi", "cpu": "30" } });
+            "resources": { "memory": memory, "cpu": cpu } });
         let spec = json!({ "spec": { "committedResourceReservation": { "allocations": { vm: allocation } } } });
         self.server.edit::<Reservation>(&name, &spec).unwrap();
         let status = json!({ "status": { "committedResourceReservation": { "allocations": { vm: host } } } });

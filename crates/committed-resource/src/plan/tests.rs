@@ -154,6 +154,10 @@ impl Scheduler for FreeSlots {
         std::future::ready(Ok(Vec::new()))
     }
 
+    fn count(&self, _: &Request, _: &str) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
     fn host_capacities(&self) -> Vec<HostCapacity> {
         Vec::new()
     }

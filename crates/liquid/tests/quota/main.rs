@@ -6,6 +6,7 @@ mod answers;
 mod body;
 #[path = "../../../../fuzz/changed.rs"]
 mod changed;
+mod concurrent;
 mod fuzz_seeds;
 mod scenarios;
 mod setting;

@@ -53,6 +53,13 @@ impl Scheduler for Chosen {
         }
     }
 
+    async fn count(&self, request: &Request, global_request_id: &str) -> Result<Vec<HostName>, SchedulerError> {
+        match self {
+            Self::BuiltIn(one) => one.count(request, global_request_id).await,
+            Self::External(one) => one.count(request, global_request_id).await,
+        }
+    }
+
     fn host_capacities(&self) -> Vec<HostCapacity> {
         match self {
             Self::BuiltIn(one) => one.host_capacities(),

@@ -169,6 +169,10 @@ impl Scheduler for External {
         self.ask(&asked, &ids).await
     }
 
+    async fn count(&self, request: &Request, global_request_id: &str) -> Result<Vec<HostName>, SchedulerError> {
+        self.probe(request, global_request_id).await
+    }
+
     fn host_capacities(&self) -> Vec<HostCapacity> {
         self.view.host_capacities()
     }

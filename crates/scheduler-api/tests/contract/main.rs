@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod alike;
+mod capacity;
 mod cloud;
 mod fixture;
 mod placing;
@@ -58,6 +59,8 @@ contract! {
         a_probe_for_an_unknown_pipeline_names_it,
         contradicting_options_are_refused,
         the_same_cloud_gives_the_same_order;
+    capacity:
+        every_scheduler_leads_to_the_same_capacity;
     remembering:
         what_was_placed_is_no_intruder,
         what_another_client_placed_is_checked,

@@ -1,29 +1,16 @@
-//! The hosts as capacity is counted on them, for reports.
-
-use std::sync::Arc;
+//! Reads the hosts as capacity is counted on them.
 
 use berth_capacity_view::{HostState, View};
 use berth_core::HostName;
-use berth_core::capacity::{HeldSlot, held_slots};
-use berth_core::host::{Amounts, Host};
+use berth_core::capacity::held_slots;
+use parking_lot::MutexGuard;
 
 use super::BuiltIn;
 use super::host_report::observed;
+use crate::HostCapacity;
 
 /// Hosts per critical section, so that none takes longer than a decision on a slot.
 const CHUNK: usize = 8;
-
-/// A host as its capacity is counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostCapacity {
-    pub host: Arc<Host>,
-    /// Capacity minus VMs and reservations, as the objects alone show them; negative if the host is over-booked. What was
-    /// promised and is not observed yet is not counted, so that the sum of what runs, is held and is free stays the same
-    /// while VMs start.
-    pub free: Amounts,
-    /// The slots that are to be on it.
-    pub slots: Vec<HeldSlot>,
-}
 
 impl BuiltIn {
     pub(super) fn all_host_capacities(&self) -> Vec<HostCapacity> {
@@ -32,7 +19,10 @@ impl BuiltIn {
             let inner = self.lock();
             let view = &inner.fleet.view;
             let states = chunk.iter().filter_map(|name| view.state(view.id(name)?));
-            states.map(|state| host_capacity(view, state)).collect::<Vec<_>>()
+            let found = states.map(|state| host_capacity(view, state)).collect::<Vec<_>>();
+            // Without fairness this thread would take the lock again before one that waits.
+            MutexGuard::unlock_fair(inner);
+            found
         };
         names.chunks(CHUNK).flat_map(read).collect()
     }
