@@ -17,8 +17,9 @@ use berth_crds::{Hypervisor, Reservation, testing};
 use berth_testkit::{scenarios, seeds};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use run::{Away, HOUR, MINUTE, NODE1, NODE2, OTHER_GROUP, Run};
 use serde_json::json;
+
+use crate::run::{Away, HOUR, MINUTE, NODE1, NODE2, OTHER_GROUP, Run, gp_features};
 
 scenarios! { Run, all:
     host_comes host_goes sell_and_use groups_share_hosts probe_fails table_away cluster_away group_gone zone_gone unit_changed
@@ -295,7 +296,7 @@ async fn the_example_of_the_documentation() {
     assert_eq!((found.free_slots, found.free.cpu.get()), (11, 22));
     let status = object.status.unwrap();
     assert_eq!(status.committed_capacity, Some(4), "32 GiB in slots of 8176 MiB");
-    let gp = FlavorGroups::parse(&run::gp_features()).unwrap().groups.get(&"gp_v1".into()).unwrap().clone();
+    let gp = FlavorGroups::parse(&gp_features()).unwrap().groups.get(&"gp_v1".into()).unwrap().clone();
     let capacity = |kind| CapacityParts::of(&found, kind, (gp.ratio, RamUnit::default())).total();
     assert_eq!([ResourceKind::Ram, ResourceKind::Cores, ResourceKind::Instances].map(capacity), [128, 32, 15]);
 }

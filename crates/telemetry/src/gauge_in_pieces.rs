@@ -95,9 +95,8 @@ fn add_escaped(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::metrics::{Kind, Metrics};
-
     use super::*;
+    use crate::metrics::{Kind, Metrics};
 
     const USED: Metric = Metric { name: "used", kind: Kind::Gauge, labels: &["zone", "project"], help: "Used." };
 

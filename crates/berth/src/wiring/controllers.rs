@@ -335,7 +335,8 @@ fn quota(memory: &Memory, environment: &Environment<'_>) -> QuotaController {
 }
 
 fn capacity(memory: &Memory, environment: &Environment<'_>) -> CapacityController<Chosen> {
-    let (stores, keys) = (&memory.stores, &environment.configuration.capacity);
+    let stores = &memory.stores;
+    let keys = &environment.configuration.capacity;
     CapacityController::new(berth_capacity::Context {
         capacities: environment.writer(&stores.capacities),
         commitments: stores.commitments.clone(),

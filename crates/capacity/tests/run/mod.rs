@@ -14,11 +14,10 @@ use berth_core::liquid::resources::{GroupResources, ResourceConfig, ResourceFlag
 use berth_core::liquid::units::RamUnit;
 use berth_core::liquid::usage::UsageRequest;
 use berth_core::{ClusterName, ProjectId, Zone};
-use berth_crds::conditions;
 use berth_crds::facts::place_capacity;
 use berth_crds::{
-    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacityStatus, Hypervisor, Knowledge, Reservation, names,
-    testing,
+    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacityStatus, Hypervisor, Knowledge, Reservation, conditions,
+    names, testing,
 };
 use berth_invariants::testing::{CapacityFacts, ReportedUsage, broken_capacity};
 use berth_invariants::{Key, Snapshot};

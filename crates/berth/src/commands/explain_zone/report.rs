@@ -17,6 +17,8 @@ use serde::Serialize;
 use crate::commands::cluster_snapshot::UnreadableCluster;
 
 const GIB: i64 = 1 << 30;
+/// The resources in the order of their weight for people.
+const SHOWN: [ResourceKind; 3] = [ResourceKind::Ram, ResourceKind::Cores, ResourceKind::Instances];
 
 /// What the report is made of.
 pub(super) struct ZoneFacts<'a> {
@@ -117,7 +119,7 @@ fn group_row(facts: &ZoneFacts<'_>, one: &Entry<FlavorGroupCapacity>) -> GroupRo
         message: condition.map(|ready| ready.message.clone()).unwrap_or_default(),
         age_seconds: age,
         wrong: found.err().map(|wrong| wrong.to_string()),
-        resources: ResourceKind::ALL.into_iter().map(|kind| resource_row(facts, &group, kind, &place)).collect(),
+        resources: SHOWN.into_iter().map(|kind| resource_row(facts, &group, kind, &place)).collect(),
         group: group.to_string(),
     }
 }

@@ -62,7 +62,7 @@ async fn a_zone_has_the_parts_of_its_capacity_what_is_sold_and_the_quota() {
     let json: Value = serde_json::to_value(&view).unwrap();
     let ram = json!({ "resource": "RAM (GiB)", "running": 480, "reserved": 480, "free": 960, "capacity": 1920,
                       "sold": 480, "quota": 1440 });
-    assert_eq!(json["groups"][0]["resources"][2], ram);
+    assert_eq!(json["groups"][0]["resources"][0], ram);
     assert_eq!((&json["groups"][0]["ready"], &json["groups"][0]["ageSeconds"]), (&json!(true), &json!(12)));
 }
 
