@@ -137,3 +137,6 @@ pub(crate) fn committed(accepted: &AcceptedByPlace, group: &FlavorGroup, zone: &
 fn may_be_of(invalid: &InvalidEntry, zone: &Zone) -> bool {
     invalid.raw["spec"]["availabilityZone"].as_str().is_none_or(|named| named == zone.as_str())
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,6 @@ async fn all_problems_are_reported_at_once_as_at_the_start_of_an_operator() {
         "error    committedResourceController.requeueIntervalRetry: \"5\" is not a duration",
         "warning  pause.zone: unknown key, without effect",
         "error    schedulerURL: 7 is not",
-        "warning  schedulerURL: has no effect: this version has no capacity controller",
     ] {
         assert!(
             checked.stdout.lines().any(|reported| reported.starts_with(line)),
@@ -49,7 +48,7 @@ async fn all_problems_are_reported_at_once_as_at_the_start_of_an_operator() {
             checked.stdout
         );
     }
-    let summary = "berth: an operator does not start with this configuration: 2 errors, 2 warnings\n";
+    let summary = "berth: an operator does not start with this configuration: 2 errors, 1 warning\n";
     assert_eq!(checked.stderr, summary);
 
     let (config, secrets) = (files.path("conf.json"), files.path("secrets.json"));

@@ -230,14 +230,25 @@ async fn stored_objects_that_the_rules_would_refuse_are_listed_and_left_alone() 
     let reported = check(&administrator, "text").await;
     let negative = format!("{}\n  spec.amount is \"-5Gi\": spec.amount in body should match ", recorded::long("1e"));
     assert!(reported.stdout.contains(&negative), "{}", reported.stdout);
-    a_right_is_needed(&world).await;
+    a_right_is_needed(&mut world).await;
     without_those_it_is_content(&world, &administrator, &refused).await;
 }
 
-async fn a_right_is_needed(world: &World) {
-    let refused = check(world.account(), "text").await;
+/// Somebody who may read everything that is checked.
+async fn a_right_is_needed(world: &mut World) {
+    const NAME: &str = "reader-of-rules";
+    let reader = world.control_plane().service_account("berth-system", NAME).await.unwrap();
+    let kinds = "--resource=committedresources.cortex.cloud,reservations.cortex.cloud,flavorgroupcapacities.cortex.cloud,\
+                 projectquotas.cortex.cloud,customresourcedefinitions.apiextensions.k8s.io";
+    world.kubectl(&["create", "clusterrole", NAME, "--verb=get,list", kinds]).await;
+    let (role, subject) = (format!("--clusterrole={NAME}"), format!("--serviceaccount=berth-system:{NAME}"));
+    world.kubectl(&["create", "clusterrolebinding", NAME, &role, &subject]).await;
+    let refused = check(&reader, "text").await;
     assert_eq!(refused.status, 1);
     assert!(refused.stdout.contains("cannot create resource \"flavorgroupcapacities\""), "{}", refused.stdout);
+    for kind in ["clusterrolebinding", "clusterrole"] {
+        world.kubectl(&["delete", kind, NAME]).await;
+    }
 }
 
 async fn without_those_it_is_content(world: &World, kubeconfig: &Path, refused: &[(String, String)]) {

@@ -76,9 +76,11 @@ pub enum Away {
 
 /// The flavor group of `docs/numbers.md`.
 pub fn gp_features() -> Value {
-    let flavor = |name: &str, vcpus: u32, mib: u32| json!({ "name": name, "vcpus": vcpus, "memoryMB": mib, "extraSpecs": { "capabilities:hypervisor_type": "QEMU" } });
+    let specs = json!({ "capabilities:hypervisor_type": "QEMU" });
+    let flavor = |name: &str, vcpus: u32, mib: u32| json!({ "name": name, "vcpus": vcpus, "memoryMB": mib, "extraSpecs": specs });
     let flavors = [flavor("gp_c8_m32", 8, 32752), flavor("gp_c4_m16", 4, 16368), flavor("gp_c2_m8", 2, 8176)];
-    json!({ "features": [{ "name": "gp_v1", "flavors": flavors, "ramCoreRatioMin": 4088, "ramCoreRatioMax": 4094 }] })
+    json!({ "features": [{ "name": "gp_v1", "flavors": flavors, "smallestFlavor": flavors[2],
+                           "ramCoreRatioMin": 4088, "ramCoreRatioMax": 4094 }] })
 }
 
 impl Process {

@@ -58,7 +58,15 @@ async fn a_zone_has_the_parts_of_its_capacity_what_is_sold_and_the_quota() {
     scene.home.create(&quota("p2", 480)).unwrap();
     scene.later(12).await;
     let view = view(&scene, testing::ZONE).await.unwrap();
-    assert_snapshot!(text(&view), @"");
+    assert_snapshot!(text(&view), @"
+    Zone eu-test-1a: 1 host
+
+    Group mem_v4, slots of mem_v4_c30_m480: up to date, written 12s ago
+                 RUNNING  RESERVED  FREE  CAPACITY  SOLD  QUOTA
+      RAM (GiB)      480       480   960      1920   480   1440
+      cores           30        30    60       120     0     80
+      instances        1         1     2         4     -      0
+    ");
     let json: Value = serde_json::to_value(&view).unwrap();
     let ram = json!({ "resource": "RAM (GiB)", "running": 480, "reserved": 480, "free": 960, "capacity": 1920,
                       "sold": 480, "quota": 1440 });
@@ -72,12 +80,12 @@ async fn numbers_that_may_be_old_are_marked() {
     scene.home.create(&capacity(&scene, false)).unwrap();
     assert!(
         text(&view(&scene, testing::ZONE).await.unwrap())
-            .contains("NOT READY, written 0 s ago: one or more scheduler probes failed; capacity data may be stale")
+            .contains("NOT READY, written 1s ago: one or more scheduler probes failed; capacity data may be stale")
     );
     let old = Scene::new(&[("node1", 4)]);
     old.home.create(&capacity(&old, true)).unwrap();
     old.later(901).await;
-    assert!(text(&view(&old, testing::ZONE).await.unwrap()).contains("NOT READY, written 15 min"), "too old");
+    assert!(text(&view(&old, testing::ZONE).await.unwrap()).contains("NOT READY, written 15m"), "too old");
 }
 
 #[tokio::test(start_paused = true)]

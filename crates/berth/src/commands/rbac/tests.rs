@@ -191,7 +191,7 @@ async fn what_no_part_needs_is_not_granted() {
     let beyond = [
         Right::kind::<Knowledge>(&[Verb::Patch]),
         Right::kind::<Knowledge>(&[Verb::Get]),
-        Right::kind::<FlavorGroupCapacity>(&[Verb::Get]),
+        Right::kind::<FlavorGroupCapacity>(&[Verb::Patch]),
         Right::kind::<Hypervisor>(&[Verb::Get]),
         Right::kind::<Pipeline>(&[Verb::Get]),
         Right::status::<Reservation>(&[Verb::Delete]),
