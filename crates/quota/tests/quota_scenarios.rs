@@ -395,7 +395,9 @@ mod all {
 fn series(process: &Process) -> Vec<String> {
     let page = process.metrics.render();
     let of_usage = |line: &&str| line.starts_with("cortex_quota_") && line.contains("project_id");
-    page.lines().filter(of_usage).map(str::to_owned).collect()
+    let mut lines: Vec<String> = page.lines().filter(of_usage).map(str::to_owned).collect();
+    lines.sort();
+    lines
 }
 
 #[tokio::test(start_paused = true)]

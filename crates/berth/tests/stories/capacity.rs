@@ -114,7 +114,8 @@ async fn one_number_goes_through_all_reports() {
     let desk = Desk::of(world.account());
     let config = desk.file("config.json", &keys(&table).to_string());
     let shown = desk.shown(&["explain", "zone", ZONE, "-o=json", &format!("--config={config}")]).await;
-    let group = json_of(&shown)["groups"][0].take();
+    let shown = json_of(&shown);
+    let group = shown["groups"].as_array().unwrap().iter().find(|group| group["group"] == GROUP).unwrap();
     let numbers = |row: usize| {
         let row = &group["resources"][row];
         ["running", "reserved", "free", "capacity", "sold", "quota"].map(|name| row[name].clone())

@@ -70,6 +70,7 @@ fn flavor_groups(clock: &Arc<dyn Clock>) -> Knowledge {
 
 /// A host with VMs, one with a slot, one of another zone, and one that is too small.
 pub async fn every_scheduler_leads_to_the_same_capacity<F: Fixture>() {
+    let host = |name: &str, size| Host { cluster: ClusterName::home(), ..host(name, size) };
     let used = Host { allocation: gib(5, 40).into(), ..host("used", gib(8, 64)) };
     let elsewhere = Host { zone: "other".into(), ..host("elsewhere", gib(4, 32)) };
     let fixture = F::with(&[used, host("held", gib(4, 32)), host("small", gib(8, 4)), elsewhere]).await;
