@@ -7,11 +7,11 @@ use crate::lived;
 
 /// A seed, the number of its calls, and their hash.
 const KNOWN: [(u64, usize, u64); 5] = [
-    (10, 3063, 0xd145_da1c_c732_e28e),
-    (11, 2851, 0x984e_05fa_4fb5_b4e1),
+    (10, 3063, 0xadc0_b897_6794_af65),
+    (11, 2851, 0x2c26_d7ab_9213_dceb),
     (12, 3140, 0xce78_f7d6_86d6_796f),
-    (13, 2820, 0x92e3_c202_e02e_6987),
-    (14, 3159, 0xcf5d_cd94_772b_4567),
+    (13, 2820, 0x0dba_b9f5_2227_5591),
+    (14, 3159, 0x269a_028c_778c_4b6c),
 ];
 
 /// FNV-1a, which is the same on every machine and in every version of Rust.
