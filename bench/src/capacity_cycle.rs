@@ -45,8 +45,13 @@ struct Scene {
     controller: CapacityController<BuiltIn>,
 }
 
-/// Both rows.
+/// Both rows, in a thread of their own, because each has a runtime for each of its threads.
 pub fn measure(size: Size) -> Result<Vec<Row>, Error> {
+    let measured = std::thread::spawn(move || measure_here(size)).join();
+    measured.map_err(|_| Error::Scene("the cycles of capacity ended with a panic".to_owned()))?
+}
+
+fn measure_here(size: Size) -> Result<Vec<Row>, Error> {
     let runs = size.pick(41, 11);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Error::system("a runtime"))?;

@@ -41,16 +41,16 @@ pub fn measure(size: Size) -> Result<Vec<Row>, Error> {
     let shown = metrics.clone();
     let cost = run_hour(SETTLING, move || scene(projects, &metrics))?;
     let most = cost.writes.values().copied().max().unwrap_or_default();
-    let runs_of_all = per(u64::try_from(cost.runs).unwrap_or(u64::MAX), projects);
-    let millis = cost.cpu_seconds * 1e3 / runs_of_all;
+    let (millis, percent) = (cost.again_seconds * 1e3, cost.cpu_seconds * 100.0 / per(HOUR, 1));
     println!("D: {} runs, {} objects written, {:.1} s", cost.runs, cost.writes.len(), cost.cpu_seconds);
     let goals = vec![
         Goal::budget("at most one write for each object", most.to_string(), most <= 1),
         Goal::wanted(
             format!("a full computation under {COMPUTED_MILLIS} ms"),
-            format!("{millis:.0} ms, the double of the API server and the hourly writes included"),
+            format!("{millis:.0} ms"),
             millis < COMPUTED_MILLIS,
         ),
+        Goal::new("shown: of a core, the double of the API server included", format!("{percent:.2} %")),
     ];
     let what = format!("usage of quota, {projects} projects in {} zones, without a change for an hour", ZONES.len());
     Ok(vec![Row { letter: 'D', what, goals }, page(&shown, projects)?])

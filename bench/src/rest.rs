@@ -52,6 +52,8 @@ pub struct Scene<R: Reconciler> {
 pub struct Cost {
     pub cpu_seconds: f64,
     pub runs: usize,
+    /// The processor time of another run for all of them.
+    pub again_seconds: f64,
     /// The writes of each object.
     pub writes: BTreeMap<String, usize>,
 }
@@ -77,7 +79,12 @@ async fn hour<R: Reconciler<Key = ProjectKey>>(settling: u64, mut scene: Scene<R
     let before = proc::seconds_of_thread(thread)?;
     let runs = scene.pass(HOUR).await?;
     let cpu_seconds = proc::seconds_of_thread(thread)? - before;
-    Ok(Cost { cpu_seconds, runs, writes: count_writes(&scene.server.take_log()) })
+    let writes = count_writes(&scene.server.take_log());
+    scene.requests.add(scene.controller.first_keys());
+    let before = proc::seconds_of_thread(thread)?;
+    scene.settle().await?;
+    let again_seconds = proc::seconds_of_thread(thread)? - before;
+    Ok(Cost { cpu_seconds, runs, again_seconds, writes })
 }
 
 /// The last part of a line is the path of the object.

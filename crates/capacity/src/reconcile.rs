@@ -182,9 +182,9 @@ impl<S: Scheduler> CapacityController<S> {
     ) -> ZoneFacts<'g> {
         let all: Vec<&'g FlavorGroup> = groups.iter().filter(|group| group.smallest().is_some()).collect();
         let positions: Positions<'_> = hosts.iter().enumerate().map(|(at, host)| (&host.host.name, at)).collect();
-        let probed = prober.probe_zone(zone, &all, &positions).await;
+        let answers = prober.probe_zone(zone, &all, &positions).await;
         let now = self.context.clock.now();
-        let places = all.into_iter().zip(probed).map(|(group, probed)| {
+        let places = all.into_iter().zip(answers).map(|(group, probed)| {
             let committed_slots = committed(accepted, group, zone, now);
             PlaceFacts { group, probed, committed_slots }
         });

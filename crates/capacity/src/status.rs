@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_core::Resources;
 use berth_core::capacity::{FlavorSlots, GroupCapacity, Occupied, times};
-use berth_core::flavor::FlavorGroup;
+use berth_core::flavor::{Flavor, FlavorGroup};
 use berth_crds::conditions::capacity::{MAY_BE_STALE, RECONCILE_FAILED, RECONCILE_SUCCEEDED, UP_TO_DATE};
 use berth_crds::conditions::{self, Status};
 use berth_crds::{FlavorCapacity, FlavorGroupCapacity, FlavorGroupCapacityStatus, Quantity, resources};
@@ -25,7 +25,7 @@ pub(crate) struct Numbers<'a> {
 pub(crate) fn ready(mut object: FlavorGroupCapacity, numbers: &Numbers<'_>, now: Timestamp) -> FlavorGroupCapacity {
     let Numbers { group, capacity, committed_slots, running, reserved } = numbers;
     let smallest = group.smallest();
-    let committed = times(smallest.map(|flavor| flavor.size()).unwrap_or_default(), *committed_slots);
+    let committed = times(smallest.map(Flavor::size).unwrap_or_default(), *committed_slots);
     let old = object.status.take().unwrap_or_default();
     let mut status = FlavorGroupCapacityStatus {
         flavors: capacity.flavors.iter().map(flavor).collect(),

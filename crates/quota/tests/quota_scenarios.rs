@@ -323,8 +323,8 @@ mod all {
             let name = names::project_quota(testing::PROJECT, testing::ZONE);
             let path = path_of::<ProjectQuota>(&name);
             run.server.before(Verb::PatchStatus, &path, 1, move |server| {
-                let patch = json!({ "spec": { "quota": { RAM: 480, CORES: 7 } } });
-                server.edit::<ProjectQuota>(&name, &patch).unwrap();
+                let pushed = json!({ "spec": { "quota": { RAM: 480, CORES: 7 } } });
+                server.edit::<ProjectQuota>(&name, &pushed).unwrap();
             });
             run.start_vm("vm-1", testing::FLAVOR);
             run.publish();

@@ -1,4 +1,4 @@
-//! What projects may use of flavor groups, as ProjectQuotas and commitments say, and what they use already. This is what
+//! What projects may use of flavor groups, as ProjectQuota objects and commitments say, and what they use already. This is what
 //! `filter_quota_enforcement` decides on.
 
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ impl CommittedRam {
     }
 }
 
-/// The VMs that the usage in ProjectQuotas is computed from.
+/// The VMs that the usage in ProjectQuota objects is computed from.
 pub trait CountedVms: fmt::Debug + Send + Sync {
     /// What a VM counts with in the usage of a flavor group; `None` if it does not count there.
     fn amounts(&self, vm: &VmId, group: &GroupName) -> Option<Amounts>;
@@ -179,7 +179,9 @@ impl Budgets {
         };
         if let Some(former) = former {
             self.zones.release(zone);
-            former.keys().for_each(|group| self.groups.release(group));
+            for group in former.keys() {
+                self.groups.release(group);
+            }
         }
         self.tidy(project, zone);
     }

@@ -53,7 +53,8 @@ pub async fn show(stage: &mut Stage<'_>, commitment: &CommittedResource) -> Resu
         format!("report-capacity, report-usage and berth explain zone agree: capacity {capacity}, usage {running}");
     stage.screen.done(&format!("{group} in {zone}, RAM in units of 480 GiB: {reports}, quota {QUOTA}"), begin);
     let shown = explain(&asked, zone, "text").await?;
-    stage.screen.print(&shown.lines().map(|line| format!("  {line}\n")).collect::<String>());
+    let lines: Vec<String> = shown.lines().map(|line| format!("  {line}")).collect();
+    stage.screen.print(&lines.join("\n"));
     Ok(())
 }
 
@@ -97,8 +98,8 @@ async fn agreed(asked: &Asked, commitment: &CommittedResource) -> Result<Ram, St
     let shown: Value = serde_json::from_str(&shown).map_err(|error| error.to_string())?;
     let groups = shown["groups"].as_array().into_iter().flatten();
     let group = groups.filter(|group| group["group"] == spec.flavor_group_name.as_str());
-    let rows = group.flat_map(|group| group["resources"].as_array().into_iter().flatten());
-    let ram = rows.filter(|row| row["resource"].as_str().is_some_and(|name| name.starts_with("RAM"))).next();
+    let mut rows = group.flat_map(|group| group["resources"].as_array().into_iter().flatten());
+    let ram = rows.find(|row| row["resource"].as_str().is_some_and(|name| name.starts_with("RAM")));
     let ram = ram.ok_or_else(|| format!("berth explain zone has no {resource}"))?;
     let reports = [
         (number(capacity, "capacity"), number(capacity, "usage"), QUOTA),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::occupied::{Occupied, OccupiedByPlace};
 use super::slots::slots;
 use crate::block::confirmed_vms;
-use crate::flavor::{FlavorGroup, FlavorGroups};
+use crate::flavor::{Flavor, FlavorGroup, FlavorGroups};
 use crate::host::Host;
 use crate::ids::{GroupName, Zone};
 use crate::liquid::units::RamUnit;
@@ -54,7 +54,7 @@ pub fn reserved<'a>(
 /// Instances are those of the smallest flavor, as in the free capacity: a slot that is sold or given back leaves the sum as it was.
 fn occupied(group: &FlavorGroup, unit: RamUnit, held: &[&HeldSlot]) -> Occupied {
     let rest = |slot: &&HeldSlot| (slot.size - slot.vms.iter().copied().sum()).at_least_zero();
-    let smallest = group.smallest().map(|flavor| flavor.size()).unwrap_or_default();
+    let smallest = group.smallest().map(Flavor::size).unwrap_or_default();
     let slots_mib = held.iter().map(|slot| (mib(slot.size.memory), slot.vms.iter().map(|vm| mib(vm.memory))));
     Occupied {
         instances: held.iter().map(|slot| slots(rest(slot), smallest)).fold(0, u64::saturating_add),

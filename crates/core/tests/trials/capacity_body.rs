@@ -9,7 +9,7 @@ use berth_core::liquid::capacity::{CapacityFacts, CapacityRequest, PlaceCapacity
 use berth_core::liquid::info::{ServiceInfo, build_resources};
 use berth_core::liquid::resources::{GroupResources, ResourceConfig, ResourceFlags};
 use berth_core::testing::{amber, gib};
-use berth_core::{Cores, Resources};
+use berth_core::{Cores, Resources, Zone};
 
 /// The number of zones in the report; `None` if the body is refused.
 pub fn report(body: &[u8]) -> Option<usize> {
@@ -30,7 +30,7 @@ pub fn report(body: &[u8]) -> Option<usize> {
     let places: BTreeMap<_, _> = known.collect();
     let report = build_report(&CapacityFacts { info: &info, groups: &groups, zones: &request.zones, places: &places });
 
-    let zones: BTreeSet<&str> = request.zones.iter().map(|zone| zone.as_str()).collect();
+    let zones: BTreeSet<&str> = request.zones.iter().map(Zone::as_str).collect();
     let report = serde_json::to_value(report).unwrap();
     let resources = report["resources"].as_object().unwrap();
     assert_eq!(resources.len(), 3);

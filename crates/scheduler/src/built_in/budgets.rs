@@ -1,4 +1,4 @@
-//! What projects may use, as observed state: it comes from ProjectQuotas, commitments and the VMs of the cloud.
+//! What projects may use, as observed state: it comes from ProjectQuota objects, commitments and the VMs of the cloud.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ impl BuiltIn {
         self.lock().fleet.budgets.change(change);
     }
 
-    /// The usage in ProjectQuotas is computed from these VMs from now on.
+    /// The usage in ProjectQuota objects is computed from these VMs from now on.
     pub fn counted_vms_changed(&self, counted: Arc<dyn CountedVms>) {
         self.lock().fleet.budgets.set_counted(counted);
     }

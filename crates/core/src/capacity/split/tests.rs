@@ -21,8 +21,11 @@ fn hosts<const N: usize>(free: [(u64, i64); N]) -> Vec<Resources> {
     free.map(size).into()
 }
 
+/// A slot that was taken: the group, the host, and what is left on it.
+type Taken<N> = (N, usize, (i64, i64));
+
 /// Each slot that was taken, as the group, the host and what is left on it, by rounds.
-fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<(String, usize, (i64, i64))>> {
+fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<Taken<String>>> {
     let mut sharing = Sharing::new(groups, free);
     let mut rounds = Vec::new();
     loop {
@@ -35,8 +38,8 @@ fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<(String, usize
     }
 }
 
-fn named(rounds: &[&[(&str, usize, (i64, i64))]]) -> Vec<Vec<(String, usize, (i64, i64))>> {
-    let taken = |(name, host, left): &(&str, usize, (i64, i64))| ((*name).to_owned(), *host, *left);
+fn named(rounds: &[&[Taken<&str>]]) -> Vec<Vec<Taken<String>>> {
+    let taken = |(name, host, left): &Taken<&str>| ((*name).to_owned(), *host, *left);
     rounds.iter().map(|round| round.iter().map(taken).collect()).collect()
 }
 
