@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &ZoneArguments) -> Result<(), Error> {
 async fn explain(snapshot: &ClusterSnapshot, name: &str, now: Timestamp) -> Result<ZoneReportView, Error> {
     let zone = Zone::from(name);
     let stores = &snapshot.memory.stores;
-    let quota_unknown = snapshot.read_quotas().await.err().map(|error| chain(&error).to_string());
+    let quota_unknown = snapshot.read_quotas().await.err().map(|error| chain(&error));
     let hosts = snapshot.memory.scheduler.host_capacities();
     let hosts: Vec<Zone> = hosts.iter().map(|host| host.host.zone.clone()).collect();
     let capacities = stores.capacities.all();

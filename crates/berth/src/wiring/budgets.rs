@@ -1,4 +1,4 @@
-//! How the scheduler learns what projects may use: from ProjectQuotas, from the commitments that pay for RAM, and from the
+//! How the scheduler learns what projects may use: from ProjectQuota objects, from the commitments that pay for RAM, and from the
 //! VMs that the usage is computed from.
 
 use std::sync::Arc;

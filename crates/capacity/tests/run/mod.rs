@@ -202,7 +202,7 @@ impl Run {
         (status.capacity, status.effective_capacity) = (testing::size("128Gi", "32"), testing::size("128Gi", "32"));
         server.create(&host).unwrap();
         let mut commitment = testing::commitment("uuid-1", "32Gi");
-        commitment.spec.flavor_group_name = "gp_v1".to_owned();
+        "gp_v1".clone_into(&mut commitment.spec.flavor_group_name);
         server.create(&commitment).unwrap();
         let accepted = json!({ "status": { "acceptedSpec": commitment.spec } });
         server.edit_status::<CommittedResource>(&names::commitment("uuid-1"), &accepted).unwrap();

@@ -37,7 +37,9 @@ fn scheduler() -> BuiltIn {
     for host in [host(1, "az-a", 1920), host(2, "az-a", 3840), host(3, "az-a", 64), host(4, "az-b", 1920)] {
         scheduler.host_changed(&host.name.clone(), Some(host));
     }
-    budgets().into_iter().for_each(|change| scheduler.budget_changed(change));
+    for change in budgets() {
+        scheduler.budget_changed(change);
+    }
     scheduler
 }
 
