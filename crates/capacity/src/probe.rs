@@ -70,7 +70,7 @@ impl<S: Scheduler> Prober<'_, S> {
             ProbeKind::Placeable => &self.settings.placeable_pipeline,
         };
         let request = request(zone, flavor, kind, pipeline);
-        let answer = answer_until(self.deadline, self.scheduler.count(&request, &self.request_id)).await;
+        let answer = answer_until(self.deadline, self.scheduler.probe_unranked(&request, &self.request_id)).await;
         // The scheduler in this process answers at once, and others must get their turn.
         yield_now().await;
         match answer {

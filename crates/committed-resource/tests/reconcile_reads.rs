@@ -60,12 +60,12 @@ impl Scheduler for Counting {
         self.scheduler.probe(request, global_request_id)
     }
 
-    fn count(
+    fn probe_unranked(
         &self,
         request: &Request,
         global_request_id: &str,
     ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
-        self.scheduler.count(request, global_request_id)
+        self.scheduler.probe_unranked(request, global_request_id)
     }
 
     fn host_capacities(&self) -> Vec<HostCapacity> {

@@ -6,7 +6,6 @@ mod answering;
 mod budgets;
 mod changes;
 mod claim_limits;
-mod counting;
 mod holding;
 mod host_capacities;
 mod host_report;
@@ -18,6 +17,7 @@ mod planned;
 mod promises;
 mod serving;
 mod settings;
+mod unranked;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -274,8 +274,8 @@ impl Scheduler for BuiltIn {
         decision.failed.map_or(Ok(decision.hosts), Err)
     }
 
-    async fn count(&self, request: &Request, _: &str) -> Result<Vec<HostName>, SchedulerError> {
-        self.count_hosts(request)
+    async fn probe_unranked(&self, request: &Request, _: &str) -> Result<Vec<HostName>, SchedulerError> {
+        self.find_unranked(request)
     }
 
     fn host_capacities(&self) -> Vec<HostCapacity> {

@@ -50,7 +50,7 @@ pub trait Scheduler: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send;
 
     /// The hosts that [`probe`](Self::probe) answers, in any order. The scheduler in this process lets others decide in between.
-    fn count(
+    fn probe_unranked(
         &self,
         request: &Request,
         global_request_id: &str,

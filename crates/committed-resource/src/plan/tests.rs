@@ -154,7 +154,11 @@ impl Scheduler for FreeSlots {
         std::future::ready(Ok(Vec::new()))
     }
 
-    fn count(&self, _: &Request, _: &str) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
+    fn probe_unranked(
+        &self,
+        _: &Request,
+        _: &str,
+    ) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
         std::future::ready(Ok(Vec::new()))
     }
 

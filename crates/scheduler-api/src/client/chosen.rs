@@ -53,10 +53,14 @@ impl Scheduler for Chosen {
         }
     }
 
-    async fn count(&self, request: &Request, global_request_id: &str) -> Result<Vec<HostName>, SchedulerError> {
+    async fn probe_unranked(
+        &self,
+        request: &Request,
+        global_request_id: &str,
+    ) -> Result<Vec<HostName>, SchedulerError> {
         match self {
-            Self::BuiltIn(one) => one.count(request, global_request_id).await,
-            Self::External(one) => one.count(request, global_request_id).await,
+            Self::BuiltIn(one) => one.probe_unranked(request, global_request_id).await,
+            Self::External(one) => one.probe_unranked(request, global_request_id).await,
         }
     }
 

@@ -169,7 +169,11 @@ impl Scheduler for External {
         self.ask(&asked, &ids).await
     }
 
-    async fn count(&self, request: &Request, global_request_id: &str) -> Result<Vec<HostName>, SchedulerError> {
+    async fn probe_unranked(
+        &self,
+        request: &Request,
+        global_request_id: &str,
+    ) -> Result<Vec<HostName>, SchedulerError> {
         self.probe(request, global_request_id).await
     }
 

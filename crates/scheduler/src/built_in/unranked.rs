@@ -32,7 +32,7 @@ impl BuiltIn {
     }
 
     /// The hosts of a request that does not list any; others are ranked, because what they list may be more than the view has.
-    pub(super) fn count_hosts(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
+    pub(super) fn find_unranked(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
         if !request.options.read_only {
             return Err(SchedulerError::Options("a probe must set read_only"));
         }
@@ -71,10 +71,10 @@ mod tests {
         let pipeline = "kvm-general-purpose-load-balancing".to_owned();
         let asked = Request { pipeline, options: Options::read_only(), ..asked };
         let ranked: BTreeSet<HostName> = now(scheduler.probe(&asked, "")).unwrap().into_iter().collect();
-        let counted = now(scheduler.count(&asked, "")).unwrap();
+        let counted = now(scheduler.probe_unranked(&asked, "")).unwrap();
         assert!(ranked.len() > CHUNK && ranked.len() == counted.len());
         assert_eq!(counted.into_iter().collect::<BTreeSet<_>>(), ranked);
         let changing = Request { options: Options::default(), ..asked };
-        assert!(matches!(now(scheduler.count(&changing, "")), Err(SchedulerError::Options(_))));
+        assert!(matches!(now(scheduler.probe_unranked(&changing, "")), Err(SchedulerError::Options(_))));
     }
 }
