@@ -12,11 +12,11 @@ use berth_core::liquid::units::RamUnit;
 use berth_core::{ClusterName, HostName, SlotKey};
 use berth_crds::conditions::{Status, ready_condition};
 use berth_crds::{Hypervisor, Knowledge, KnowledgeSpec, KnowledgeStatus, labels, names, testing};
-use berth_scheduler::{BuiltIn, Options, Request, Scheduler as _, SlotRequest, WaitingRank};
+use berth_scheduler::{BuiltIn, Options, Placed, Request, Scheduler as _, SlotRequest, WaitingRank};
 use berth_telemetry::clock::{Clock, SystemClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
-use berth_testkit::{Server, World};
+use berth_testkit::{Server, World, seeds};
 use berth_vm_source::VmSource;
 use serde_json::{Value, json};
 
@@ -135,7 +135,10 @@ fn place(runtime: &tokio::runtime::Runtime, scheduler: &BuiltIn, slots: usize, t
         let begin = Instant::now();
         let placed = runtime.block_on(scheduler.place(&slot));
         times.add(begin.elapsed());
-        placed.map_err(|error| Error::Scene(format!("a slot cannot be placed: {error}")))?;
+        let placed = placed.map_err(|error| Error::Scene(format!("a slot cannot be placed: {error}")))?;
+        if !matches!(placed, Placed::Host(_)) {
+            return Err(Error::Scene(format!("a slot gets no host: {placed:?}")));
+        }
         scheduler.withdraw(&slot.key);
         scheduler.applied(std::slice::from_ref(&slot.key));
     }
@@ -228,9 +231,11 @@ impl Scene {
 
 /// A host of a kind with 2 TiB, of which a tenth is free.
 fn host(number: usize) -> Hypervisor {
-    let mut host = testing::hypervisor(&format!("node-{number:05}"), "2048Gi", "256");
+    let mut host = seeds::host(&format!("node-{number:05}"), 1);
     host.metadata.labels = Some([(labels::ZONE.to_owned(), ZONES[number % ZONES.len()].to_owned())].into());
     let status = host.status.get_or_insert_default();
+    status.capacity = testing::size("2048Gi", "256");
+    status.effective_capacity.clone_from(&status.capacity);
     status.allocation = testing::size(&format!("{}Gi", 1800 + number % 64), "220");
     status.traits = vec![trait_of((number / ZONES.len()) % KINDS)];
     host
