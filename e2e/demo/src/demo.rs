@@ -20,7 +20,7 @@ use crate::sites::{REMOTE_ZONE, Site, Sites};
 use crate::snapshot::{self, Snapshot};
 use crate::table::{self, Table};
 use crate::world::World;
-use crate::{asking, end_state, expectation, hints, invariants, limes, steady, vms};
+use crate::{asking, end_state, expectation, hints, invariants, limes, numbers, steady, vms};
 
 /// How long nothing may change before a commitment counts as steady.
 const QUIET: Duration = Duration::from_secs(1);
@@ -116,6 +116,9 @@ async fn prepare(
     let begin = Instant::now();
     processes.start_operator(&script.operator).await?;
     screen.done("operator: ready, as service account berth-system/berth", begin);
+    let begin = Instant::now();
+    numbers::await_capacities(&sites).await?;
+    screen.done("capacity: counted for each flavor group and zone", begin);
     if let Some(log) = processes.operator().map(Operator::log) {
         screen.print(&format!("  its log: {}\n", log.display()));
     }

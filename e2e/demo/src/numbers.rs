@@ -4,18 +4,23 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use berth_crds::CommittedResource;
+use berth_crds::{CommittedResource, FlavorGroupCapacity};
+use kube::Api;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::process::Command;
+use tokio::time::sleep;
 
 use crate::demo::Stage;
 use crate::error::Error;
 use crate::operator::Operator;
 use crate::probe;
+use crate::sites::Sites;
 
 /// Far more than a cycle of the capacity controller takes, because compilers may run at the same time.
 const AGREED_WITHIN: Duration = Duration::from_secs(60);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// In units of the flavor group.
 const QUOTA: i64 = 6;
 
@@ -32,6 +37,28 @@ struct Asked {
 struct Ram {
     capacity: i64,
     running: i64,
+}
+
+/// Waits until the operator has counted the capacity in each cluster: commitments of cores wait for it.
+pub async fn await_capacities(sites: &Sites) -> Result<(), Error> {
+    let begin = Instant::now();
+    for client in sites.clients() {
+        let capacities: Api<FlavorGroupCapacity> = Api::all(client);
+        loop {
+            let found = capacities.list(&ListParams::default()).await;
+            let found = found.map_err(Error::api("list the capacities".to_owned()))?.items;
+            let is_counted =
+                |one: &FlavorGroupCapacity| one.status.as_ref().is_some_and(|status| !status.total_capacity.is_empty());
+            if !found.is_empty() && found.iter().all(is_counted) {
+                break;
+            }
+            if begin.elapsed() > AGREED_WITHIN {
+                return Err(Error::Numbers { answer: "the operator has not counted them".to_owned() });
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+    Ok(())
 }
 
 /// Pushes the quota of the project of a commitment, waits until all reports have the VM that runs, and shows what there is.
