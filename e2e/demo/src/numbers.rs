@@ -1,12 +1,14 @@
 //! One number in all reports: Limes pushes quota and reads capacity, and `berth explain zone` shows the same.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use berth_crds::{CommittedResource, FlavorGroupCapacity};
-use kube::Api;
+use berth_crds::labels::ZONE;
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor};
 use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::sleep;
@@ -21,6 +23,8 @@ use crate::sites::Sites;
 const AGREED_WITHIN: Duration = Duration::from_secs(60);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The flavor groups of the sample cloud.
+const GROUPS: usize = 2;
 /// In units of the flavor group.
 const QUOTA: i64 = 6;
 
@@ -43,13 +47,16 @@ struct Ram {
 pub async fn await_capacities(sites: &Sites) -> Result<(), Error> {
     let begin = Instant::now();
     for client in sites.clients() {
+        let hosts: Api<Hypervisor> = Api::all(client.clone());
+        let hosts = hosts.list(&ListParams::default()).await.map_err(Error::api("list the hosts".to_owned()))?;
+        let zones: BTreeSet<_> = hosts.items.iter().filter_map(|host| host.labels().get(ZONE)).collect();
         let capacities: Api<FlavorGroupCapacity> = Api::all(client);
         loop {
             let found = capacities.list(&ListParams::default()).await;
             let found = found.map_err(Error::api("list the capacities".to_owned()))?.items;
             let is_counted =
                 |one: &FlavorGroupCapacity| one.status.as_ref().is_some_and(|status| !status.total_capacity.is_empty());
-            if !found.is_empty() && found.iter().all(is_counted) {
+            if found.iter().filter(|one| is_counted(one)).count() == zones.len() * GROUPS {
                 break;
             }
             if begin.elapsed() > AGREED_WITHIN {
