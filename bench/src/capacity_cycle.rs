@@ -10,8 +10,7 @@ use berth_cluster::{FlavorGroupsCache, Routes};
 use berth_core::flavor::Flavor;
 use berth_core::liquid::units::RamUnit;
 use berth_core::{ClusterName, HostName, SlotKey};
-use berth_crds::conditions::{Status, ready_condition};
-use berth_crds::{Hypervisor, Knowledge, KnowledgeSpec, KnowledgeStatus, labels, names, testing};
+use berth_crds::{Hypervisor, Knowledge, labels, testing};
 use berth_scheduler::{BuiltIn, Options, Placed, Request, Scheduler as _, SlotRequest, WaitingRank};
 use berth_telemetry::clock::{Clock, SystemClock};
 use berth_telemetry::ids::FreshIds;
@@ -268,11 +267,5 @@ fn flavor_groups(clock: &Arc<dyn Clock>) -> Knowledge {
         json!({ "name": format!("group_{number:02}"), "flavors": [flavor] })
     };
     let features: Vec<Value> = (0..GROUPS).map(group).collect();
-    let mut knowledge = Knowledge::new(names::FLAVOR_GROUPS, KnowledgeSpec::default());
-    knowledge.status = Some(KnowledgeStatus {
-        conditions: vec![ready_condition(Status::True, "Extracted", "", Some(1), clock.now())],
-        raw: Some(json!({ "features": features })),
-        ..KnowledgeStatus::default()
-    });
-    knowledge
+    seeds::knowledge(&json!(features), clock.now())
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use berth_cluster::{FlavorGroupsCache, Routes};
 use berth_core::commitment::State;
 use berth_core::liquid::units::RamUnit;
-use berth_crds::hypervisor::Instance;
 use berth_crds::{ProjectQuota, ProjectQuotaSpec, names, testing};
+use berth_projects::ProjectSources;
 use berth_quota::{Context, QuotaController, QuotaMetrics, Settings};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
@@ -20,13 +20,12 @@ use jiff::Timestamp;
 use crate::error::Error;
 use crate::pairs::per;
 use crate::proc;
-use crate::rest::{CountedClock, HOUR, Scene, refused, run_hour};
+use crate::rest::{CountedClock, HOUR, Scene, create_hosts, project_name, refused, run_hour, vm_row};
 use crate::size::Size;
 use crate::table::{Goal, Row};
 
 const ZONES: [&str; 3] = ["eu-test-1a", "eu-test-1b", "eu-test-1c"];
 const VMS_PER_PLACE: usize = 2;
-const PER_HOST: usize = 50;
 const PERIOD: Duration = Duration::from_secs(300);
 /// Each object is refreshed once an hour, at its own minute.
 const SETTLING: u64 = HOUR;
@@ -88,11 +87,12 @@ fn scene(projects: usize, metrics: &Metrics) -> Result<Scene<QuotaController>, E
         let stores = &world.stores;
         let controller = QuotaController::new(Context {
             quotas: world.writer(&stores.quotas),
-            commitments: stores.commitments.clone(),
-            hypervisors: stores.hypervisors.clone(),
-            flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-            vms: source.clone(),
-            routes: Routes::home_only(),
+            sources: ProjectSources::new(
+                stores,
+                FlavorGroupsCache::new(stores.knowledges.clone()),
+                source.clone(),
+                Routes::home_only(),
+            ),
             unit_of: Arc::new(|_| RamUnit::default()),
             clock: shared,
             metrics: QuotaMetrics::register(metrics)?,
@@ -110,14 +110,7 @@ fn scene(projects: usize, metrics: &Metrics) -> Result<Scene<QuotaController>, E
 fn fill(server: &Server, projects: usize, now: Timestamp) -> Result<(), Error> {
     server.create(&seeds::flavor_groups_with_half(now)).map_err(refused)?;
     let vms = projects * ZONES.len() * VMS_PER_PLACE;
-    for host in 0..vms.div_ceil(PER_HOST) {
-        let mut object = seeds::host(&host_name(host), 100);
-        let on_host = (host * PER_HOST..vms.min((host + 1) * PER_HOST)).map(vm_name);
-        let instances = on_host.map(|id| Instance { name: id.clone(), id, active: true });
-        object.status.get_or_insert_default().instances = instances.collect();
-        object.metadata.labels = None;
-        server.create(&object).map_err(refused)?;
-    }
+    create_hosts(server, vms)?;
     for project in 0..projects {
         for zone in ZONES {
             let spec = ProjectQuotaSpec {
@@ -135,26 +128,5 @@ fn fill(server: &Server, projects: usize, now: Timestamp) -> Result<(), Error> {
 
 fn row(number: usize) -> VmRow {
     let place = number / VMS_PER_PLACE;
-    VmRow {
-        id: vm_name(number).into(),
-        project: project_name(place / ZONES.len()).into(),
-        status: "ACTIVE".into(),
-        created: Some(Timestamp::UNIX_EPOCH),
-        zone: ZONES[place % ZONES.len()].into(),
-        host: host_name(number / PER_HOST).into(),
-        flavor: testing::FLAVOR.into(),
-        ..VmRow::default()
-    }
-}
-
-fn vm_name(number: usize) -> String {
-    format!("vm-{number:06}")
-}
-
-fn host_name(number: usize) -> String {
-    format!("node-{number:05}")
-}
-
-fn project_name(number: usize) -> String {
-    format!("project-{number:05}")
+    vm_row(number, project_name(place / ZONES.len()), ZONES[place % ZONES.len()])
 }

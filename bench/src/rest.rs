@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use berth_cluster::testing::opened;
 use berth_cluster::{Action, ProjectKey, Reconciler, Requests};
+use berth_crds::hypervisor::Instance;
+use berth_crds::testing;
 use berth_telemetry::clock::Clock;
-use berth_testkit::{Refusal, Server, World, next};
+use berth_testkit::{Refusal, Server, World, next, seeds};
+use berth_vm_source::VmRow;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::error::Error;
@@ -33,6 +36,47 @@ impl Clock for CountedClock {
         let seconds = i64::try_from(self.seconds()).unwrap_or_default();
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365 * 50) + SignedDuration::from_secs(seconds)
     }
+}
+
+/// VMs on one host.
+const PER_HOST: usize = 50;
+
+/// Creates hosts with so many VMs; where these are, their rows say ([`vm_row`]).
+pub fn create_hosts(server: &Server, vms: usize) -> Result<(), Error> {
+    for host in 0..vms.div_ceil(PER_HOST) {
+        let mut object = seeds::host(&host_name(host), 100);
+        let on_host = (host * PER_HOST..vms.min((host + 1) * PER_HOST)).map(vm_name);
+        let instances = on_host.map(|id| Instance { name: id.clone(), id, active: true });
+        object.status.get_or_insert_default().instances = instances.collect();
+        object.metadata.labels = None;
+        server.create(&object).map_err(refused)?;
+    }
+    Ok(())
+}
+
+pub fn vm_row(number: usize, project: String, zone: &str) -> VmRow {
+    VmRow {
+        id: vm_name(number).into(),
+        project: project.into(),
+        status: "ACTIVE".into(),
+        created: Some(Timestamp::UNIX_EPOCH),
+        zone: zone.into(),
+        host: host_name(number / PER_HOST).into(),
+        flavor: testing::FLAVOR.into(),
+        ..VmRow::default()
+    }
+}
+
+fn vm_name(number: usize) -> String {
+    format!("vm-{number:06}")
+}
+
+fn host_name(number: usize) -> String {
+    format!("node-{number:05}")
+}
+
+pub fn project_name(number: usize) -> String {
+    format!("project-{number:05}")
 }
 
 /// A process with one controller.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use berth_cluster::{FlavorGroupsCache, Routes};
 use berth_crds::conditions::{Status, ready_condition};
-use berth_crds::hypervisor::Instance;
 use berth_crds::{CommittedResourceStatus, names, testing};
+use berth_projects::ProjectSources;
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::vms::slot_flavor;
@@ -18,12 +18,11 @@ use jiff::Timestamp;
 
 use crate::error::Error;
 use crate::pairs::per;
-use crate::rest::{CountedClock, HOUR, Scene, refused, run_hour};
+use crate::rest::{CountedClock, HOUR, Scene, create_hosts, project_name, refused, run_hour, vm_row};
 use crate::size::Size;
 use crate::table::{Goal, Row};
 
 const PERIOD: Duration = Duration::from_secs(300);
-const PER_HOST: usize = 50;
 const PER_PROJECT: usize = 20;
 const SLOTS_PER_COMMITMENT: usize = 5;
 const PERCENT: f64 = 1.0;
@@ -57,10 +56,12 @@ fn scene(vms: usize) -> Result<Scene<UsageController>, Error> {
         let metrics = Metrics::new(&BTreeMap::new())?;
         let controller = UsageController::new(Context {
             commitments: world.writer(&world.stores.commitments),
-            hypervisors: world.stores.hypervisors.clone(),
-            flavor_groups: FlavorGroupsCache::new(world.stores.knowledges.clone()),
-            vms: source.clone(),
-            routes: Routes::home_only(),
+            sources: ProjectSources::new(
+                &world.stores,
+                FlavorGroupsCache::new(world.stores.knowledges.clone()),
+                source.clone(),
+                Routes::home_only(),
+            ),
             clock: shared,
             metrics: UsageMetrics::register(&metrics)?,
             requests,
@@ -77,16 +78,10 @@ fn scene(vms: usize) -> Result<Scene<UsageController>, Error> {
 
 fn fill(server: &Server, vms: usize, now: Timestamp) -> Result<(), Error> {
     server.create(&seeds::flavor_groups_with_half(now)).map_err(refused)?;
-    for host in 0..vms.div_ceil(PER_HOST) {
-        let mut object = seeds::host(&host_name(host), 100);
-        let on_host = (host * PER_HOST..vms.min((host + 1) * PER_HOST)).map(vm_name);
-        let instances = on_host.map(|id| Instance { name: id.clone(), id, active: true });
-        object.status.get_or_insert_default().instances = instances.collect();
-        server.create(&object).map_err(refused)?;
-    }
+    create_hosts(server, vms)?;
     for number in 0..vms / SLOTS_PER_COMMITMENT {
         let mut object = testing::commitment(&format!("uuid-{number:06}"), &seeds::slots(SLOTS_PER_COMMITMENT as u64));
-        object.spec.project_id = project_name(number * SLOTS_PER_COMMITMENT);
+        object.spec.project_id = project_of(number * SLOTS_PER_COMMITMENT);
         let ready = ready_condition(Status::True, "Accepted", "", Some(1), now);
         object.status = Some(CommittedResourceStatus {
             accepted_spec: Some(object.spec.clone()),
@@ -102,26 +97,9 @@ fn fill(server: &Server, vms: usize, now: Timestamp) -> Result<(), Error> {
 }
 
 fn row(number: usize) -> VmRow {
-    VmRow {
-        id: vm_name(number).into(),
-        project: project_name(number).into(),
-        status: "ACTIVE".into(),
-        created: Some(Timestamp::UNIX_EPOCH),
-        zone: testing::ZONE.into(),
-        host: host_name(number / PER_HOST).into(),
-        flavor: testing::FLAVOR.into(),
-        ..VmRow::default()
-    }
+    vm_row(number, project_of(number), testing::ZONE)
 }
 
-fn vm_name(number: usize) -> String {
-    format!("vm-{number:06}")
-}
-
-fn host_name(number: usize) -> String {
-    format!("node-{number:05}")
-}
-
-fn project_name(vm: usize) -> String {
-    format!("project-{:05}", vm / PER_PROJECT)
+fn project_of(vm: usize) -> String {
+    project_name(vm / PER_PROJECT)
 }

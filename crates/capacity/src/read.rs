@@ -69,7 +69,7 @@ impl Reader<'_> {
     /// A slot that is not known would seem to be free capacity, and a commitment that is not known to be none. A host that
     /// does not decode counts as it was.
     fn require_readable(&self, zone: &Zone, clusters: &BTreeSet<ClusterName>) -> Result<(), Partial> {
-        let concerns = |invalid: &InvalidEntry| may_be_of(invalid, zone);
+        let concerns = |invalid: &InvalidEntry| invalid.may_have_in_spec("availabilityZone", zone.as_str());
         for cluster in clusters {
             self.hypervisors.require_synced(cluster)?;
             if self.routes.serves::<Reservation>(cluster) {
@@ -131,11 +131,6 @@ impl Reader<'_> {
 pub(crate) fn committed(accepted: &AcceptedByPlace, group: &FlavorGroup, zone: &Zone, now: Timestamp) -> u64 {
     let of_place = accepted.get(&(group.name.clone(), zone.clone()));
     committed_slots(of_place.into_iter().flatten(), group, zone, now)
-}
-
-/// Commitments and slots name their zone in their spec.
-fn may_be_of(invalid: &InvalidEntry, zone: &Zone) -> bool {
-    invalid.raw["spec"]["availabilityZone"].as_str().is_none_or(|named| named == zone.as_str())
 }
 
 #[cfg(test)]

@@ -125,7 +125,8 @@ impl<S: Scheduler> CapacityController<S> {
     }
 
     async fn run(&self, began: Instant) -> Result<(), Error> {
-        self.settle_doubts().await?;
+        let settled = self.context.capacities.settle_doubts(|_| true).await;
+        settled.map_err(|first| Error::Writes { failed: 1, first })?;
         let Computed { plan, is_complete, unreadable } = self.compute(began).await?;
         if is_complete {
             self.last_cycle.lock().absent.clone_from(&plan.absent);
@@ -191,16 +192,6 @@ impl<S: Scheduler> CapacityController<S> {
         let places = places.collect();
         let host = |host: &&HostCapacity| ProbedHost { capacity: host.host.capacity, free: host.free.or_zero() };
         ZoneFacts { zone: zone.clone(), hosts: hosts.iter().map(host).collect(), places }
-    }
-
-    /// Reads objects whose state is not known again before anything is decided about them.
-    async fn settle_doubts(&self) -> Result<(), Error> {
-        let store = self.context.capacities.store();
-        for key in store.doubts() {
-            let settled = self.context.capacities.settle(&key).await;
-            settled.map_err(|first| Error::Writes { failed: 1, first })?;
-        }
-        Ok(())
     }
 
     fn prober(&self, began: Instant) -> Prober<'_, S> {

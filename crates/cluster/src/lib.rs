@@ -90,7 +90,7 @@ pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, Sto
 pub use view_feed::{feed_changes, feed_hosts, feed_reservations};
 pub use vm_hosts::{VmHost, changed_vms, host_of_vm, zone_of_vm};
 pub use watch::{feed, feed_optional};
-pub use write::{Call, Guard, Operation, WriteError, Writer, Written};
+pub use write::{Call, Guard, Operation, StatusChange, WriteError, Writer, Written};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../CONTRIBUTING.md")]

@@ -50,6 +50,11 @@ impl InvalidEntry {
     pub fn may_be_in_zone(&self, zone: &str) -> bool {
         self.raw["metadata"]["labels"][labels::ZONE].as_str().is_none_or(|label| label == zone)
     }
+
+    /// Whether a text field of its spec may have this value: it has, or has no text.
+    pub fn may_have_in_spec(&self, field: &str, value: &str) -> bool {
+        self.raw["spec"][field].as_str().is_none_or(|found| found == value)
+    }
 }
 
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;

@@ -208,6 +208,14 @@ impl<K: Kind> Writer<K> {
         settle(&self.store, &api, key).await
     }
 
+    /// Does so for all objects in doubt that concern a decision, before it is made.
+    pub async fn settle_doubts(&self, concerns: impl Fn(&ObjectKey) -> bool) -> Result<(), WriteError> {
+        for key in self.store.doubts().into_iter().filter(concerns) {
+            self.settle(&key).await?;
+        }
+        Ok(())
+    }
+
     async fn set_finalizers(&self, key: &ObjectKey, seen: &K, all: &[String]) -> Result<Written<K>, WriteError> {
         let call = call::<K>(Operation::Patch, key);
         match body::finalizers(seen, all) {
@@ -312,6 +320,14 @@ impl<K: Kind> Writer<K> {
     }
 }
 
+/// A status to be written.
+#[derive(Clone, Debug)]
+pub struct StatusChange<K> {
+    pub key: ObjectKey,
+    pub old: Arc<K>,
+    pub new: K,
+}
+
 /// Of kinds with a status.
 impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
     /// Changes the status of the object from that of `old` to that of `new`: what differs is sent.
@@ -322,6 +338,16 @@ impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
     /// The same, and a conflict if the object has changed since it was read.
     pub async fn patch_status_of_version(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
         self.send_status(key, old, new, Guard::Version).await
+    }
+
+    /// The same for several objects, one after the other. The first error is returned after all others were written: they do
+    /// not depend on each other.
+    pub async fn patch_statuses_of_versions(&self, changes: &[StatusChange<K>]) -> Result<(), WriteError> {
+        let mut outcome = Ok(());
+        for StatusChange { key, old, new } in changes {
+            outcome = outcome.and(self.patch_status_of_version(key, old, new).await.map(drop));
+        }
+        outcome
     }
 
     async fn send_status(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {

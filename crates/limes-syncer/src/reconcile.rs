@@ -131,7 +131,8 @@ impl SyncController {
     }
 
     async fn compare(&self, uuid: &CommitmentUuid, pending: &PendingComparison) -> Result<Action, Error> {
-        self.settle_doubts(uuid).await?;
+        let name = berth_crds::names::commitment(uuid.as_str());
+        self.context.commitments.settle_doubts(|key| *key.name == *name).await?;
         let now = self.context.clock.trusted_now().ok();
         let (facts, stored) = self.reader().facts(uuid, pending, now)?;
         let plan = plan(&facts);
@@ -153,19 +154,6 @@ impl SyncController {
             quiet_period: settings.quiet_period,
             ends_stale: settings.ends_stale,
         }
-    }
-
-    /// Reads an object in doubt again before anything is decided about it.
-    async fn settle_doubts(&self, uuid: &CommitmentUuid) -> Result<(), Error> {
-        let store = self.context.commitments.store();
-        let name: Arc<str> = berth_crds::names::commitment(uuid.as_str()).into();
-        for cluster in self.context.routes.clusters::<CommittedResource>()? {
-            let key = ObjectKey::new(cluster, name.clone());
-            if store.in_doubt(&key) {
-                self.context.commitments.settle(&key).await?;
-            }
-        }
-        Ok(())
     }
 
     async fn carry_out(&self, plan: SyncPlan, stored: Option<&StoredObject>, began: Began) -> Result<Action, Error> {

@@ -23,7 +23,6 @@ struct Run {
     stage: Stage,
     process: Process,
     disturbance: Disturbance,
-    has_ended: bool,
 }
 
 impl Run {
@@ -34,15 +33,10 @@ impl Run {
 
     /// One run and all comparisons. Whether the process has ended meanwhile and its successor has done it.
     async fn sync(&mut self) -> bool {
-        let (server, is_stopping) = (self.stage.server.clone(), self.disturbance.ends_process() && !self.has_ended);
-        let has_ended = tokio::select! {
-            biased;
-            () = server.stopped(), if is_stopping => true,
-            _ = self.process.sync() => false,
-        };
+        let work = self.process.sync();
+        let has_ended = self.disturbance.interrupt(&self.stage.server, work).await.is_none();
         if has_ended {
-            self.has_ended = true;
-            self.restart();
+            self.process = Process::start(&self.stage);
             self.process.sync().await;
         }
         has_ended
@@ -90,7 +84,7 @@ impl ScenarioRun for Run {
     fn begin(disturbance: Disturbance) -> Self {
         let stage = Stage::new(4);
         let process = Process::start_ordered(&stage, disturbance.seed());
-        Self { stage, process, disturbance, has_ended: false }
+        Self { stage, process, disturbance }
     }
 
     fn server(&self) -> &Server {

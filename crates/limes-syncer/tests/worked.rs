@@ -252,7 +252,7 @@ async fn a_paused_commitment_stays_as_it_is_and_is_corrected_after_the_pause() {
     process.sync_times(2).await;
     assert_eq!(stage.amount("c-00001").as_deref(), Some("32Gi"));
     stage.edit("c-00001", &json!({ "metadata": { "annotations": { labels::PAUSED: null } } }));
-    process.settle().await;
+    process.driver.settle().await;
     assert_eq!(stage.amount("c-00001").as_deref(), Some("32Gi"), "an event alone compares nothing");
     process.sync().await;
     assert_eq!(stage.amount("c-00001").as_deref(), Some("64Gi"));
@@ -268,6 +268,6 @@ async fn nothing_is_created_while_the_commitments_cannot_be_read() {
     process.sync().await;
     assert_eq!((stage.amount("c-00001"), process.metric(COMPLETE)), (None, 0));
     berth_cluster::testing::failing(&store, &home, None);
-    process.settle().await;
+    process.driver.settle().await;
     assert_eq!(stage.amount("c-00001").as_deref(), Some("32Gi"), "the cluster that can be read again requests it");
 }

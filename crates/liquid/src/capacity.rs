@@ -88,10 +88,8 @@ impl CapacityReports {
 
     /// An object that is not known would turn its capacity into 0.
     fn require_complete(&self, zones: &[Zone]) -> Result<(), Partial> {
-        let concerns = |entry: &InvalidEntry| {
-            let zone = entry.raw["spec"]["availabilityZone"].as_str();
-            zone.is_none_or(|zone| zones.iter().any(|asked| asked.as_str() == zone))
-        };
+        let concerns =
+            |entry: &InvalidEntry| zones.iter().any(|zone| entry.may_have_in_spec("availabilityZone", zone.as_str()));
         // No cluster has objects of zones that none serves.
         let target = |zone: &Zone| self.routes.target::<FlavorGroupCapacity>(Some(zone.as_str())).ok();
         for cluster in zones.iter().filter_map(target).collect::<BTreeSet<_>>() {

@@ -54,9 +54,7 @@ impl UsageReports {
 
     /// A commitment that is not known would turn its VMs into VMs without one.
     fn assignments(&self, project: &ProjectId) -> Result<Assignments, Partial> {
-        let concerns = |entry: &InvalidEntry| {
-            entry.raw["spec"]["projectID"].as_str().is_none_or(|other| other == project.as_str())
-        };
+        let concerns = |entry: &InvalidEntry| entry.may_have_in_spec("projectID", project.as_str());
         let clusters = self.commitments.clusters();
         // Nothing is known before anything is watched.
         let unwatched = [ClusterName::home()].into_iter().filter(|_| clusters.is_empty());

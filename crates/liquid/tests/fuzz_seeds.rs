@@ -1,6 +1,8 @@
 //! Runs the seeds of `make fuzz TARGET=liquid_body`, and some hundred mutations of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+#[path = "trials/bodies.rs"]
+mod bodies;
 #[path = "trials/liquid_body.rs"]
 mod body;
 #[path = "../../../fuzz/changed.rs"]

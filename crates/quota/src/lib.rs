@@ -5,13 +5,13 @@
 //! zones from scratch (`core::quota`) and writes the statuses that differ. It writes nothing else, and nothing after a
 //! partial read.
 
-mod error;
 mod metrics;
+mod plan;
 mod read;
 mod reconcile;
 mod status;
 mod watches;
 
-pub use error::Error;
+pub use berth_projects::Error;
 pub use metrics::QuotaMetrics;
 pub use reconcile::{Context, QuotaController, Settings};

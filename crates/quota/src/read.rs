@@ -1,27 +1,20 @@
 //! Read: gathers what the usage of a project is made from, or says what is missing.
 
-use berth_cluster::indexes::{COMMITMENT_BY_PROJECT, QUOTA_BY_PROJECT};
-use berth_cluster::{Entry, FlavorGroupsCache, InvalidEntry, Routes, Store, zone_of_vm};
+use berth_cluster::indexes::QUOTA_BY_PROJECT;
+use berth_cluster::{Entry, Store};
 use berth_core::commitment::State;
-use berth_core::flavor::FlavorGroups;
 use berth_core::liquid::units::UnitOf;
 use berth_core::quota::{CommittedUsage, ProjectUsage, QuotaFacts, usage};
 use berth_core::units::declared_gib;
-use berth_core::usage::ProjectVm;
 use berth_core::{GroupName, ProjectId};
-use berth_crds::{CommittedResource, CommittedResourceStatus, Hypervisor, ProjectQuota, facts};
-use berth_vm_source::{VmSnapshot, VmSource, project_vms};
-
-use crate::error::Error;
+use berth_crds::{CommittedResource, CommittedResourceStatus, ProjectQuota, facts};
+use berth_projects::{Error, ProjectSources};
+use berth_vm_source::VmSnapshot;
 
 /// The sources of facts.
 pub(crate) struct Reader<'a> {
     pub(crate) quotas: &'a Store<ProjectQuota>,
-    pub(crate) commitments: &'a Store<CommittedResource>,
-    pub(crate) hypervisors: &'a Store<Hypervisor>,
-    pub(crate) flavor_groups: &'a FlavorGroupsCache,
-    pub(crate) vms: &'a VmSource,
-    pub(crate) routes: &'a Routes,
+    pub(crate) sources: &'a ProjectSources,
     pub(crate) states: &'a [State],
     pub(crate) unit_of: &'a UnitOf,
 }
@@ -32,40 +25,15 @@ impl Reader<'_> {
         self.quotas.select(&QUOTA_BY_PROJECT, project.as_str())
     }
 
-    /// The usage of all zones. A commitment that is missing would seem to pay for nothing, so one cluster that cannot be
-    /// read is an error.
+    /// The usage of all zones.
     pub(crate) fn usage(&self, project: &ProjectId) -> Result<ProjectUsage, Error> {
-        let groups = self.flavor_groups.get()?.groups;
-        let snapshot = self.vms.snapshot()?;
-        let commitments = self.commitments(project, &snapshot)?;
-        let vms = self.project_vms(project, &snapshot, &groups)?;
+        let groups = self.sources.flavor_groups.get()?.groups;
+        let snapshot = self.sources.vms.snapshot()?;
+        let found = self.sources.commitments(project)?;
+        let commitments: Vec<_> = found.iter().filter_map(|entry| committed(&entry.object, &snapshot)).collect();
+        let vms = self.sources.vms(project, &snapshot, &groups)?;
         let facts = QuotaFacts { vms: &vms, commitments: &commitments, states: self.states, groups: &groups };
         Ok(usage(&facts, |group: &GroupName| (self.unit_of)(group)))
-    }
-
-    fn commitments(&self, project: &ProjectId, snapshot: &VmSnapshot) -> Result<Vec<CommittedUsage>, Error> {
-        let may_be_of_project = |invalid: &InvalidEntry| {
-            invalid.raw["spec"]["projectID"].as_str().is_none_or(|named| named == project.as_str())
-        };
-        for cluster in self.routes.clusters::<CommittedResource>()? {
-            self.commitments.require_complete_for(&cluster, may_be_of_project)?;
-        }
-        let found = self.commitments.select(&COMMITMENT_BY_PROJECT, project.as_str());
-        Ok(found.iter().filter_map(|entry| committed(&entry.object, snapshot)).collect())
-    }
-
-    /// A host that does not decode counts as it was; its VMs move rarely, and their rows have a zone.
-    fn project_vms(
-        &self,
-        project: &ProjectId,
-        snapshot: &VmSnapshot,
-        groups: &FlavorGroups,
-    ) -> Result<Vec<ProjectVm>, Error> {
-        for cluster in self.routes.clusters::<Hypervisor>()? {
-            self.hypervisors.require_synced(&cluster)?;
-        }
-        let zone_of = |vm: &str| zone_of_vm(self.hypervisors, vm);
-        Ok(project_vms(snapshot.of_project(project), groups, zone_of))
     }
 }
 

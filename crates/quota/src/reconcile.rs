@@ -1,43 +1,27 @@
-//! The controller: read, compute, write (`docs/architecture.md`).
+//! The controller: read, plan, apply (`docs/architecture.md`).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{
-    Action, FlavorGroupsCache, ObjectField, ProjectKey, Reconciler, Requests, Right, Routes, Store, Verb, Watches,
-    Writer,
-};
+use berth_cluster::{Action, ObjectField, ProjectKey, Reconciler, Requests, Right, Verb, Watches, Writer};
+use berth_core::ProjectId;
 use berth_core::commitment::State;
 use berth_core::liquid::units::UnitOf;
 use berth_core::quota::ProjectUsage;
-use berth_core::{ProjectId, Zone};
-use berth_crds::{CommittedResource, Hypervisor, ProjectQuota};
+use berth_crds::ProjectQuota;
+use berth_projects::{Error, ProjectSources, Times, WaitingProjects};
 use berth_telemetry::clock::Clock;
-use berth_vm_source::VmSource;
-use parking_lot::Mutex;
 use tokio::time::Instant;
-use tracing::debug;
 
-use crate::error::Error;
 use crate::metrics::QuotaMetrics;
+use crate::plan::plan;
 use crate::read::Reader;
-use crate::status::with_usage;
-use crate::watches::{Watched, all_projects};
-
-/// When a project is tried again whose data is missing and that nothing has requested meanwhile.
-const RETRY: Duration = Duration::from_secs(60);
+use crate::watches::{all_projects, declare};
 
 /// The dependencies of the controller.
 pub struct Context {
     pub quotas: Writer<ProjectQuota>,
-    /// Read only.
-    pub commitments: Store<CommittedResource>,
-    /// Hosts, read only.
-    pub hypervisors: Store<Hypervisor>,
-    pub flavor_groups: FlavorGroupsCache,
-    pub vms: VmSource,
-    pub routes: Routes,
+    pub sources: ProjectSources,
     pub unit_of: UnitOf,
     pub clock: Arc<dyn Clock>,
     pub metrics: QuotaMetrics,
@@ -56,9 +40,6 @@ pub struct Settings {
     /// `enableHVDiff`: changes of hosts are followed at once.
     pub follows_hosts: bool,
 }
-
-/// Projects that wait until the VMs are known.
-type WaitingProjects = Arc<Mutex<BTreeSet<ProjectKey>>>;
 
 /// Computes and writes the usage of quota.
 pub struct QuotaController {
@@ -81,9 +62,8 @@ impl Reconciler for QuotaController {
     }
 
     fn watches(&self, watches: &mut Watches<ProjectKey>) {
-        let Context { quotas, commitments, hypervisors, flavor_groups, vms, .. } = &self.context;
-        let (quotas, follows_hosts) = (quotas.store(), self.context.settings.follows_hosts);
-        Watched { quotas, commitments, hypervisors, flavor_groups, vms, follows_hosts }.declare(watches);
+        let Context { quotas, sources, settings, .. } = &self.context;
+        declare(watches, quotas.store(), sources, settings.follows_hosts);
     }
 
     fn first_keys(&self) -> Vec<ProjectKey> {
@@ -91,41 +71,28 @@ impl Reconciler for QuotaController {
     }
 
     async fn reconcile(&self, key: ProjectKey) -> Result<Action, Error> {
-        if !self.context.vms.is_configured() {
-            self.waiting.lock().insert(key);
+        if !self.context.sources.vms.is_configured() {
+            self.waiting.insert(key);
             return Ok(Action::AwaitChange);
         }
-        match self.run(&key.0).await {
-            Ok(action) => Ok(action),
-            Err(error) => {
-                self.context.metrics.failed();
-                if !error.waits_for_data() {
-                    return Err(error);
-                }
-                debug!(%error, "usage of quota not computed");
-                self.waiting.lock().insert(key);
-                Ok(Action::RequeueAfter(RETRY))
-            }
+        let outcome = self.run(&key.0).await;
+        if outcome.is_err() {
+            self.context.metrics.failed();
         }
+        self.waiting.wait_for_data(key, outcome)
     }
 }
 
 impl QuotaController {
     /// To be called once per process: it follows the snapshots of VMs from now on.
     pub fn new(context: Context) -> Self {
-        let waiting = WaitingProjects::default();
-        let (requests, waits) = (context.requests.clone(), waiting.clone());
-        context.vms.on_change(move |change| {
-            let changed = change.present.changed_projects(&change.former).into_iter().map(ProjectKey);
-            let waited = std::mem::take(&mut *waits.lock());
-            requests.add(changed.chain(waited));
-        });
+        let waiting = WaitingProjects::follow(&context.sources.vms, context.requests.clone());
         Self { context, waiting }
     }
 
     /// Whether there can be VMs to read, now or later.
     pub fn has_source(&self) -> bool {
-        self.context.vms.may_be_configured()
+        self.context.sources.vms.may_be_configured()
     }
 
     pub fn requests(&self) -> &Requests<ProjectKey> {
@@ -141,47 +108,24 @@ impl QuotaController {
         }
         let usage = self.reader().usage(project)?;
         self.context.metrics.show(project, &usage);
-        self.write_all(project, &usage).await?;
+        let changes = plan(self.reader().quotas(project), &usage, &self.context.unit_of, self.times());
+        self.context.quotas.patch_statuses_of_versions(&changes).await?;
         self.context.metrics.succeeded(began.elapsed());
         Ok(Action::RequeueAfter(self.context.settings.period))
     }
 
-    /// Reads objects whose state is not known again before anything is decided about them.
     async fn settle_doubts(&self, project: &ProjectId) -> Result<(), Error> {
-        let store = self.context.quotas.store();
-        for key in store.doubts() {
-            let is_of_project = store.get(&key).is_some_and(|object| object.spec.project_id == project.as_str());
-            if is_of_project {
-                self.context.quotas.settle(&key).await?;
-            }
-        }
-        Ok(())
+        let quotas = &self.context.quotas;
+        let of_project = |object: Arc<ProjectQuota>| object.spec.project_id == project.as_str();
+        Ok(quotas.settle_doubts(|key| quotas.store().get(key).is_some_and(of_project)).await?)
     }
 
-    /// The first error, after all others were written: they do not depend on each other. An object that was changed
-    /// meanwhile is not written, and its usage is computed again.
-    async fn write_all(&self, project: &ProjectId, usage: &ProjectUsage) -> Result<(), Error> {
-        let mut outcome = Ok(());
-        for entry in self.reader().quotas(project) {
-            let zone = Zone::from(entry.object.spec.availability_zone.as_str());
-            let of_zone = usage.get(&zone).cloned().unwrap_or_default();
-            let Some(new) = with_usage(&entry.object, &of_zone, &self.context.unit_of, self.times()) else { continue };
-            let written = self.context.quotas.patch_status_of_version(&entry.key, &entry.object, &new).await;
-            outcome = outcome.and(written.map(drop).map_err(Error::from));
-        }
-        outcome
-    }
-
-    /// The time, and whether it may decide that a refresh is due.
-    fn times(&self) -> (jiff::Timestamp, bool) {
-        let trusted = self.context.clock.trusted_now().ok();
-        (trusted.unwrap_or_else(|| self.context.clock.now()), trusted.is_some())
+    fn times(&self) -> Times {
+        Times::of(&*self.context.clock)
     }
 
     fn reader(&self) -> Reader<'_> {
-        let Context { quotas, commitments, hypervisors, flavor_groups, vms, routes, unit_of, settings, .. } =
-            &self.context;
-        let (quotas, states) = (quotas.store(), &settings.states);
-        Reader { quotas, commitments, hypervisors, flavor_groups, vms, routes, states, unit_of }
+        let Context { quotas, sources, unit_of, settings, .. } = &self.context;
+        Reader { quotas: quotas.store(), sources, states: &settings.states, unit_of }
     }
 }

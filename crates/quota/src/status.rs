@@ -6,14 +6,14 @@ use berth_core::refresh::is_refresh_due;
 use berth_crds::conditions::quota::{COMPUTED, RECONCILED};
 use berth_crds::conditions::{self, Status, ready_condition};
 use berth_crds::{ProjectQuota, ProjectQuotaStatus};
-use jiff::Timestamp;
+use berth_projects::Times;
 
 /// The object with this usage, if that is to be written. Without a trusted clock only what has changed is.
 pub(crate) fn with_usage(
     object: &ProjectQuota,
     usage: &ZoneUsage,
     unit_of: &UnitOf,
-    (now, is_trusted): (Timestamp, bool),
+    Times { now, is_trusted }: Times,
 ) -> Option<ProjectQuota> {
     let old = object.status.clone().unwrap_or_default();
     let mut status = old.clone();

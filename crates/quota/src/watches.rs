@@ -2,41 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Change, FlavorGroupsCache, ProjectKey, Store, Watches, changed_vms};
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, ProjectQuota, names};
-use berth_vm_source::VmSource;
+use berth_cluster::{Change, ProjectKey, Store, Watches};
+use berth_crds::{CommittedResource, ProjectQuota};
+use berth_projects::ProjectSources;
 
-/// The sources of changes.
-pub(crate) struct Watched<'a> {
-    pub(crate) quotas: &'a Store<ProjectQuota>,
-    pub(crate) commitments: &'a Store<CommittedResource>,
-    pub(crate) hypervisors: &'a Store<Hypervisor>,
-    pub(crate) flavor_groups: &'a FlavorGroupsCache,
-    pub(crate) vms: &'a VmSource,
-    /// Whether changes of hosts are followed at once.
-    pub(crate) follows_hosts: bool,
-}
-
-impl Watched<'_> {
-    pub(crate) fn declare(&self, watches: &mut Watches<ProjectKey>) {
-        watches.changes(self.quotas, map_quota);
-        watches.changes(self.commitments, map_commitment);
-        let (vms, follows_hosts) = (self.vms.clone(), self.follows_hosts);
-        watches.changes(
-            self.hypervisors,
-            move |change| {
-                if follows_hosts { map_host(change, &vms) } else { BTreeSet::new() }
-            },
-        );
-        let known = self.quotas.clone();
-        watches.changes(self.flavor_groups.store(), move |change| map_knowledge(change, &known));
-        let known = self.quotas.clone();
-        watches.resynced(self.quotas, move |_| all_projects(&known));
-        let known = self.quotas.clone();
-        watches.resynced(self.commitments, move |_| all_projects(&known));
-        let known = self.quotas.clone();
-        watches.resynced(self.hypervisors, move |_| all_projects(&known));
+/// Hosts are followed only if the configuration says so.
+pub(crate) fn declare(
+    watches: &mut Watches<ProjectKey>,
+    quotas: &Store<ProjectQuota>,
+    sources: &ProjectSources,
+    follows_hosts: bool,
+) {
+    watches.changes(quotas, map_quota);
+    watches.changes(&sources.commitments, map_commitment);
+    if follows_hosts {
+        sources.watch_hosts(watches);
     }
+    let known = quotas.clone();
+    watches.resynced(quotas, move |_| all_projects(&known));
+    let known = quotas.clone();
+    sources.watch(watches, move || all_projects(&known));
 }
 
 /// The projects that have a quota.
@@ -71,17 +56,6 @@ fn map_commitment(change: &Change<CommittedResource>) -> BTreeSet<ProjectKey> {
         }
     }
     objects.into_iter().flatten().map(|object| object.spec.project_id.as_str().into()).collect()
-}
-
-/// The projects of VMs that came or went, or whose zone may have changed.
-fn map_host(change: &Change<Hypervisor>, vms: &VmSource) -> BTreeSet<ProjectKey> {
-    let Some(snapshot) = vms.last_snapshot() else { return BTreeSet::new() };
-    let changed = changed_vms(change).into_iter().filter_map(|vm| snapshot.vm(&vm.into()));
-    changed.map(|vm| ProjectKey(vm.project.clone())).collect()
-}
-
-fn map_knowledge(change: &Change<Knowledge>, quotas: &Store<ProjectQuota>) -> BTreeSet<ProjectKey> {
-    if *change.key.name == *names::FLAVOR_GROUPS { all_projects(quotas) } else { BTreeSet::new() }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::testing::{failing, opened};
-use berth_cluster::{Action, FlavorGroupsCache, ProjectKey, Reconciler as _, Requests, Routes};
+use berth_cluster::{FlavorGroupsCache, Routes};
 use berth_core::ClusterName;
 use berth_core::commitment::State;
 use berth_core::flavor::Flavor;
@@ -15,17 +15,18 @@ use berth_core::liquid::units::RamUnit;
 use berth_crds::{CommittedResource, Hypervisor, ProjectQuota, ProjectQuotaSpec, ProjectQuotaStatus, names, testing};
 use berth_invariants::testing::broken_payg;
 use berth_invariants::{Key, Snapshot, Violation};
+use berth_projects::ProjectSources;
 use berth_quota::{Context, QuotaController, QuotaMetrics, Settings};
 use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::scenarios::{Disturbance, ScenarioRun};
-use berth_testkit::{Server, Verb, World, next, path_of, scenarios, seeds};
+use berth_testkit::{Driver, Server, Verb, World, path_of, scenarios, seeds};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use serde_json::json;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -40,9 +41,7 @@ struct Process {
     world: World,
     vms: VmSource,
     metrics: Metrics,
-    controller: Arc<QuotaController>,
-    requests: Requests<ProjectKey>,
-    due: BTreeMap<ProjectKey, Instant>,
+    driver: Driver<QuotaController>,
 }
 
 struct Run {
@@ -51,20 +50,20 @@ struct Run {
     rows: BTreeMap<String, VmRow>,
     process: Process,
     disturbance: Disturbance,
-    has_ended: bool,
 }
 
 impl Process {
     fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
         let (world, metrics, requests) = (World::new(server), Metrics::new(&[].into()).unwrap(), opened());
         let (stores, vms) = (&world.stores, VmSource::new(clock.clone(), HOUR));
-        let controller = Arc::new(QuotaController::new(Context {
+        let controller = QuotaController::new(Context {
             quotas: world.writer(&stores.quotas),
-            commitments: stores.commitments.clone(),
-            hypervisors: stores.hypervisors.clone(),
-            flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-            vms: vms.clone(),
-            routes: Routes::home_only(),
+            sources: ProjectSources::new(
+                stores,
+                FlavorGroupsCache::new(stores.knowledges.clone()),
+                vms.clone(),
+                Routes::home_only(),
+            ),
             unit_of: Arc::new(|_| RamUnit::new(240).unwrap()),
             clock: clock.clone(),
             metrics: QuotaMetrics::register(&metrics).unwrap(),
@@ -74,39 +73,9 @@ impl Process {
                 states: vec![State::Confirmed, State::Guaranteed],
                 follows_hosts: true,
             },
-        }));
-        world.declare(&controller, &requests).unwrap();
-        world.list().unwrap();
-        requests.add(controller.first_keys());
-        Self { world, vms, metrics, controller, requests, due: BTreeMap::new() }
-    }
-
-    async fn settle(&mut self) {
-        for _ in 0..2000 {
-            self.world.deliver().unwrap();
-            let Some(key) = next(&self.requests) else { return };
-            self.due.remove(&key);
-            match self.controller.reconcile(key.clone()).await {
-                Ok(Action::AwaitChange) => {}
-                Ok(Action::RequeueAfter(delay)) => drop(self.due.insert(key, Instant::now() + delay)),
-                Err(_) => {
-                    self.requests.add([key]);
-                    sleep(Duration::from_millis(200)).await;
-                }
-            }
-        }
-        panic!("the controller does not come to rest");
-    }
-
-    async fn wait_until(&mut self, end: Instant) {
-        self.settle().await;
-        while let Some(at) = self.due.values().copied().min().filter(|at| *at <= end) {
-            sleep_until(at).await;
-            let now = Instant::now();
-            self.requests.add(self.due.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()));
-            self.settle().await;
-        }
-        sleep_until(end).await;
+        });
+        let driver = Driver::start(&world, controller, requests).unwrap();
+        Self { world, vms, metrics, driver }
     }
 }
 
@@ -118,7 +87,7 @@ impl ScenarioRun for Run {
         server.create(&seeds::host(NODE1, 100)).unwrap();
         server.create(&seeds::in_zone(seeds::host(NODE2, 100), seeds::OTHER_ZONE)).unwrap();
         let process = Process::start(&server, &clock);
-        let run = Self { server, clock, rows: BTreeMap::new(), process, disturbance, has_ended: false };
+        let run = Self { server, clock, rows: BTreeMap::new(), process, disturbance };
         run.publish();
         run
     }
@@ -132,9 +101,7 @@ impl ScenarioRun for Run {
         self.server.heal();
         self.settle().await;
         self.server.take_log();
-        let keys = self.process.controller.first_keys();
-        self.process.requests.add(keys);
-        self.process.settle().await;
+        self.process.driver.rerun().await;
         assert_eq!(self.server.take_log(), [""; 0]);
         assert_eq!(self.server.no_op_writes(), 0);
         assert_eq!(broken(&self.server), []);
@@ -157,19 +124,11 @@ impl Run {
 
     async fn wait(&mut self, time: Duration) {
         let end = Instant::now() + time;
-        let server = self.server.clone();
-        let is_stopping = self.disturbance.ends_process() && !self.has_ended;
-        let has_ended = tokio::select! {
-            biased;
-            () = server.stopped(), if is_stopping => true,
-            () = self.process.wait_until(end) => false,
-        };
-        if has_ended {
-            self.has_ended = true;
-            server.answer_again();
-            self.process = Process::start(&server, &self.clock);
+        let work = self.process.driver.wait_until(end);
+        if self.disturbance.interrupt(&self.server, work).await.is_none() {
+            self.process = Process::start(&self.server, &self.clock);
             self.publish();
-            self.process.wait_until(end.max(Instant::now())).await;
+            self.process.driver.wait_until(end.max(Instant::now())).await;
         }
     }
 

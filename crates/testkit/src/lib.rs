@@ -8,6 +8,7 @@
 mod cel;
 mod checker;
 mod discovery;
+mod driver;
 mod faults;
 pub mod keystone;
 mod kinds;
@@ -38,6 +39,7 @@ mod watch;
 mod world;
 
 pub use checker::{CheckerSettings, InvariantChecker};
+pub use driver::{Driver, DriverError};
 pub use faults::{Fault, Rule};
 pub use log::{Effects, Write};
 pub use objects::{Event, Happened, Snapshot};

@@ -31,9 +31,23 @@ impl Disturbance {
         matches!(self, Self::Seed(_))
     }
 
-    /// Whether the process ends, so that a successor has to do the rest.
-    pub fn ends_process(self) -> bool {
+    fn ends_process(self) -> bool {
         matches!(self, Self::StopBefore(_) | Self::StopAfter(_))
+    }
+
+    /// The result of some work; `None` if the process ends meanwhile. Then the API server answers its successor, which nothing
+    /// disturbs.
+    pub async fn interrupt<T>(&mut self, server: &Server, work: impl Future<Output = T>) -> Option<T> {
+        let result = tokio::select! {
+            biased;
+            () = server.stopped(), if self.ends_process() => None,
+            result = work => Some(result),
+        };
+        if result.is_none() {
+            *self = Self::Calm;
+            server.answer_again();
+        }
+        result
     }
 
     pub fn begin(self, server: &Server) {

@@ -52,7 +52,8 @@ fn flavor(part: u64) -> Value {
             "extraSpecs": specs })
 }
 
-fn knowledge(features: &Value, now: Timestamp) -> Knowledge {
+/// An object with these flavor groups.
+pub fn knowledge(features: &Value, now: Timestamp) -> Knowledge {
     let mut knowledge = Knowledge::new(names::FLAVOR_GROUPS, KnowledgeSpec::default());
     knowledge.status = Some(KnowledgeStatus {
         conditions: vec![ready_condition(Status::True, "Extracted", "", Some(1), now)],

@@ -4,18 +4,15 @@
 //! run from the hosts, and its commitments; it assigns the VMs from scratch (`core::usage`) and writes the statuses that
 //! differ. It writes nothing else than the usage and the summary of commitments, and nothing after a partial read.
 
-mod apply;
-mod error;
 mod metrics;
 mod plan;
 mod problems;
 mod read;
 mod reconcile;
 mod status;
-mod times;
 mod watches;
 
-pub use error::Error;
+pub use berth_projects::Error;
 pub use metrics::UsageMetrics;
-pub use plan::{Standing, StatusChange, StoredCommitment, UsagePlan};
+pub use plan::{Standing, StoredCommitment, UsagePlan};
 pub use reconcile::{Context, Settings, UsageController};

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use berth_cluster::ObjectKey;
+use berth_cluster::{ObjectKey, StatusChange};
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::usage::{Assignment, CommitmentUsage, ProjectVm, UsableCommitment, assign};
 use berth_core::{GroupName, Zone};
 use berth_crds::conditions::commitment::Reason;
 use berth_crds::{CommittedResource, conditions, facts};
+use berth_projects::Times;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::status;
-use crate::times::Times;
 
 /// A commitment of the project.
 #[derive(Clone, Debug)]
@@ -33,14 +33,6 @@ pub enum Standing {
     Kept,
 }
 
-/// A status to be written.
-#[derive(Clone, Debug)]
-pub struct StatusChange {
-    pub key: ObjectKey,
-    pub old: Arc<CommittedResource>,
-    pub new: CommittedResource,
-}
-
 /// The result for a project.
 #[derive(Clone, Debug, Default)]
 pub struct UsagePlan {
@@ -49,7 +41,7 @@ pub struct UsagePlan {
     /// For each active commitment, in their order, and the VMs in none.
     pub assignment: Assignment,
     /// In the order in which they are to be written.
-    pub changes: Vec<StatusChange>,
+    pub changes: Vec<StatusChange<CommittedResource>>,
     /// When a commitment starts or ends next.
     pub next: Option<Timestamp>,
 }
@@ -178,7 +170,7 @@ fn changes(
     standings: &[Standing],
     assignment: &Assignment,
     times: Times,
-) -> Vec<StatusChange> {
+) -> Vec<StatusChange<CommittedResource>> {
     let mut usages = assignment.usages.iter();
     let mut change = |(one, standing): (&StoredCommitment, &Standing)| {
         let new = match standing {
@@ -192,8 +184,8 @@ fn changes(
 }
 
 /// A VM leaves its former commitment before it is shown in the next one, as far as no two of them exchange VMs.
-fn in_order(mut changes: Vec<StatusChange>) -> Vec<StatusChange> {
-    let gains = |change: &StatusChange| {
+fn in_order(mut changes: Vec<StatusChange<CommittedResource>>) -> Vec<StatusChange<CommittedResource>> {
+    let gains = |change: &StatusChange<CommittedResource>| {
         let before: BTreeSet<&String> = vms_of(&change.old).collect();
         vms_of(&change.new).any(|vm| !before.contains(vm))
     };

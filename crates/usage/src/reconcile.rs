@@ -1,42 +1,29 @@
 //! The controller: read, plan, apply (`docs/architecture.md`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{
-    Action, FlavorGroupsCache, ObjectField, ProjectKey, Reconciler, Requests, Right, Routes, Store, Verb, Watches,
-    Writer,
-};
+use berth_cluster::{Action, ObjectField, ProjectKey, Reconciler, Requests, Right, Verb, Watches, Writer};
 use berth_core::ProjectId;
-use berth_crds::{CommittedResource, Hypervisor};
+use berth_crds::CommittedResource;
+use berth_projects::{Error, ProjectSources, RETRY, Times, WaitingProjects};
 use berth_telemetry::clock::Clock;
-use berth_vm_source::VmSource;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tracing::debug;
 
-use crate::apply::write_all;
-use crate::error::Error;
 use crate::metrics::UsageMetrics;
 use crate::plan::{StoredCommitment, UsagePlan, plan};
 use crate::problems::Problems;
 use crate::read::Reader;
-use crate::times::Times;
-use crate::watches::{Watched, all_projects};
-
-/// When a project is tried again whose data is missing and that nothing has requested meanwhile.
-const RETRY: Duration = Duration::from_secs(60);
+use crate::watches::{all_projects, declare};
 
 /// The dependencies of the controller.
 pub struct Context {
+    /// Into the store of the sources.
     pub commitments: Writer<CommittedResource>,
-    /// Hosts, read only.
-    pub hypervisors: Store<Hypervisor>,
-    pub flavor_groups: FlavorGroupsCache,
-    pub vms: VmSource,
-    pub routes: Routes,
+    pub sources: ProjectSources,
     pub clock: Arc<dyn Clock>,
     pub metrics: UsageMetrics,
     /// Where projects are enqueued whose VMs have changed.
@@ -50,9 +37,6 @@ pub struct Settings {
     /// `cooldownInterval`: the period of runs without a cause.
     pub period: Duration,
 }
-
-/// Projects that wait until the VMs are known.
-type WaitingProjects = Arc<Mutex<BTreeSet<ProjectKey>>>;
 
 /// Computes and writes the usage of commitments.
 pub struct UsageController {
@@ -78,51 +62,37 @@ impl Reconciler for UsageController {
     }
 
     fn watches(&self, watches: &mut Watches<ProjectKey>) {
-        let Context { commitments, hypervisors, flavor_groups, vms, .. } = &self.context;
-        Watched { commitments: commitments.store(), hypervisors, flavor_groups, vms }.declare(watches);
+        declare(watches, &self.context.sources);
     }
 
     fn first_keys(&self) -> Vec<ProjectKey> {
-        all_projects(self.context.commitments.store()).into_iter().collect()
+        all_projects(&self.context.sources.commitments).into_iter().collect()
     }
 
     async fn reconcile(&self, key: ProjectKey) -> Result<Action, Error> {
-        if !self.context.vms.is_configured() {
-            self.waiting.lock().insert(key);
+        if !self.context.sources.vms.is_configured() {
+            self.waiting.insert(key);
             return Ok(Action::AwaitChange);
         }
         let began = Instant::now();
-        match self.run(&key.0, began).await {
-            Ok(action) => Ok(action),
-            Err(error) => {
-                self.context.metrics.failed(began.elapsed());
-                if !error.waits_for_data() {
-                    return Err(error);
-                }
-                debug!(%error, "usage not computed");
-                self.waiting.lock().insert(key);
-                Ok(Action::RequeueAfter(RETRY))
-            }
+        let outcome = self.run(&key.0, began).await;
+        if outcome.is_err() {
+            self.context.metrics.failed(began.elapsed());
         }
+        self.waiting.wait_for_data(key, outcome)
     }
 }
 
 impl UsageController {
     /// To be called once per process: it follows the snapshots of VMs from now on.
     pub fn new(context: Context) -> Self {
-        let waiting = WaitingProjects::default();
-        let (requests, waits) = (context.requests.clone(), waiting.clone());
-        context.vms.on_change(move |change| {
-            let changed = change.present.changed_projects(&change.former).into_iter().map(ProjectKey);
-            let waited = std::mem::take(&mut *waits.lock());
-            requests.add(changed.chain(waited));
-        });
+        let waiting = WaitingProjects::follow(&context.sources.vms, context.requests.clone());
         Self { context, waiting, last_runs: Mutex::default(), problems: Problems::default() }
     }
 
     /// Whether there can be VMs to read, now or later.
     pub fn has_source(&self) -> bool {
-        self.context.vms.may_be_configured()
+        self.context.sources.vms.may_be_configured()
     }
 
     pub fn requests(&self) -> &Requests<ProjectKey> {
@@ -147,33 +117,23 @@ impl UsageController {
         let vms = self.reader().vms(project)?;
         let times = self.times();
         let plan = plan(&commitments, vms, times);
-        write_all(&self.context.commitments, &plan.changes).await?;
+        self.context.commitments.patch_statuses_of_versions(&plan.changes).await?;
         self.report(project, &plan, began);
         Ok(self.next_run(&plan, times))
     }
 
     fn times(&self) -> Times {
-        match self.context.clock.trusted_now() {
-            Ok(now) => Times { now, is_trusted: true },
-            Err(_) => Times { now: self.context.clock.now(), is_trusted: false },
-        }
+        Times::of(&*self.context.clock)
     }
 
     fn reader(&self) -> Reader<'_> {
-        let Context { commitments, hypervisors, flavor_groups, vms, routes, .. } = &self.context;
-        Reader { commitments: commitments.store(), hypervisors, flavor_groups, vms, routes }
+        Reader(&self.context.sources)
     }
 
-    /// Reads commitments whose state is not known again before anything is decided about them.
     async fn settle_doubts(&self, project: &ProjectId) -> Result<(), Error> {
-        let store = self.context.commitments.store();
-        for key in store.doubts() {
-            let is_of_project = store.get(&key).is_some_and(|object| object.spec.project_id == project.as_str());
-            if is_of_project {
-                self.context.commitments.settle(&key).await?;
-            }
-        }
-        Ok(())
+        let commitments = &self.context.commitments;
+        let of_project = |object: Arc<CommittedResource>| object.spec.project_id == project.as_str();
+        Ok(commitments.settle_doubts(|key| commitments.store().get(key).is_some_and(of_project)).await?)
     }
 
     fn report(&self, project: &ProjectId, plan: &UsagePlan, began: Instant) {

@@ -6,9 +6,8 @@ use berth_core::refresh::is_refresh_due;
 use berth_core::summary::Summary;
 use berth_core::usage::{CommitmentUsage, UsableCommitment};
 use berth_crds::{CommittedResource, CommittedResourceStatus, conditions, facts, resources};
+use berth_projects::Times;
 use jiff::Timestamp;
-
-use crate::times::Times;
 
 /// The object with this usage, if that is to be written.
 pub(crate) fn with_usage(

@@ -2,30 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Change, FlavorGroupsCache, ProjectKey, Store, Watches, changed_vms};
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, conditions, names};
-use berth_vm_source::VmSource;
+use berth_cluster::{Change, ProjectKey, Store, Watches};
+use berth_crds::{CommittedResource, conditions};
+use berth_projects::ProjectSources;
 
-/// The sources of changes.
-pub(crate) struct Watched<'a> {
-    pub(crate) commitments: &'a Store<CommittedResource>,
-    pub(crate) hypervisors: &'a Store<Hypervisor>,
-    pub(crate) flavor_groups: &'a FlavorGroupsCache,
-    pub(crate) vms: &'a VmSource,
-}
-
-impl Watched<'_> {
-    pub(crate) fn declare(&self, watches: &mut Watches<ProjectKey>) {
-        let vms = self.vms.clone();
-        watches.changes(self.commitments, map_commitment);
-        watches.changes(self.hypervisors, move |change| map_host(change, &vms));
-        let known = self.commitments.clone();
-        watches.changes(self.flavor_groups.store(), move |change| map_knowledge(change, &known));
-        let known = self.commitments.clone();
-        watches.resynced(self.commitments, move |_| all_projects(&known));
-        let known = self.commitments.clone();
-        watches.resynced(self.hypervisors, move |_| all_projects(&known));
-    }
+pub(crate) fn declare(watches: &mut Watches<ProjectKey>, sources: &ProjectSources) {
+    let known = sources.commitments.clone();
+    watches.changes(&sources.commitments, map_commitment);
+    sources.watch_hosts(watches);
+    sources.watch(watches, move || all_projects(&known));
 }
 
 /// The projects that have commitments.
@@ -65,17 +50,6 @@ fn is_same_to_usage(old: &CommittedResource, new: &CommittedResource) -> bool {
         && of_spec(old) == of_spec(new)
         && old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
         && old.metadata.uid == new.metadata.uid
-}
-
-/// The projects of VMs that came or went, or whose zone may have changed.
-fn map_host(change: &Change<Hypervisor>, vms: &VmSource) -> BTreeSet<ProjectKey> {
-    let Some(snapshot) = vms.last_snapshot() else { return BTreeSet::new() };
-    let changed = changed_vms(change).into_iter().filter_map(|vm| snapshot.vm(&vm.into()));
-    changed.map(|vm| ProjectKey(vm.project.clone())).collect()
-}
-
-fn map_knowledge(change: &Change<Knowledge>, commitments: &Store<CommittedResource>) -> BTreeSet<ProjectKey> {
-    if *change.key.name == *names::FLAVOR_GROUPS { all_projects(commitments) } else { BTreeSet::new() }
 }
 
 #[cfg(test)]

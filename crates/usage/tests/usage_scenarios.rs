@@ -26,7 +26,6 @@ struct Run {
     stage: Stage,
     process: Process,
     disturbance: Disturbance,
-    has_ended: bool,
 }
 
 impl Run {
@@ -38,18 +37,10 @@ impl Run {
     /// Time passes. A process that ends meanwhile has a successor, which does the rest.
     async fn wait(&mut self, time: Duration) {
         let end = Instant::now() + time;
-        let server = self.stage.server.clone();
-        let is_stopping = self.disturbance.ends_process() && !self.has_ended;
-        let has_ended = tokio::select! {
-            biased;
-            () = server.stopped(), if is_stopping => true,
-            () = self.process.wait_until(end) => false,
-        };
-        if has_ended {
-            self.has_ended = true;
-            server.answer_again();
+        let work = self.process.driver.wait_until(end);
+        if self.disturbance.interrupt(&self.stage.server, work).await.is_none() {
             self.process = Process::start(&self.stage, 0);
-            self.process.wait_until(end.max(Instant::now())).await;
+            self.process.driver.wait_until(end.max(Instant::now())).await;
         }
     }
 
@@ -77,7 +68,7 @@ impl ScenarioRun for Run {
     fn begin(disturbance: Disturbance) -> Self {
         let stage = Stage::new();
         let process = Process::start(&stage, disturbance.seed());
-        Self { stage, process, disturbance, has_ended: false }
+        Self { stage, process, disturbance }
     }
 
     fn server(&self) -> &Server {
@@ -88,10 +79,10 @@ impl ScenarioRun for Run {
     async fn finish(&mut self) {
         self.stage.server.heal();
         self.process.publish();
-        self.process.rerun().await;
+        self.process.driver.rerun().await;
         assert_eq!(self.process.violations(), [""; 0]);
         self.stage.take_writes();
-        self.process.rerun().await;
+        self.process.driver.rerun().await;
         assert_eq!(self.stage.take_writes(), [""; 0], "nothing is left to do");
     }
 }

@@ -17,6 +17,7 @@ use berth_core::liquid::units::UnitOf;
 use berth_limes_syncer::{Fetcher, LimesClient, SyncController};
 use berth_liquid::changes::{self as liquid_changes, ChangeController};
 use berth_liquid::configured::resource_config;
+use berth_projects::ProjectSources;
 use berth_quota::QuotaController;
 use berth_reservation::in_flight::InFlightController;
 use berth_reservation::oversubscription::OversubscriptionController;
@@ -301,10 +302,7 @@ fn usage(memory: &Memory, environment: &Environment<'_>) -> UsageController {
     let keys = &environment.configuration.usage_reconciler;
     UsageController::new(berth_usage::Context {
         commitments: environment.writer(&memory.stores.commitments),
-        hypervisors: memory.stores.hypervisors.clone(),
-        flavor_groups: memory.flavor_groups.clone(),
-        vms: memory.vms.clone(),
-        routes: environment.routes.clone(),
+        sources: project_sources(memory, environment),
         clock: environment.clock.clone(),
         metrics: environment.metrics.usage.clone(),
         requests: Requests::closed(),
@@ -313,15 +311,10 @@ fn usage(memory: &Memory, environment: &Environment<'_>) -> UsageController {
 }
 
 fn quota(memory: &Memory, environment: &Environment<'_>) -> QuotaController {
-    let stores = &memory.stores;
     let keys = &environment.configuration.quota;
     QuotaController::new(berth_quota::Context {
-        quotas: environment.writer(&stores.quotas),
-        commitments: stores.commitments.clone(),
-        hypervisors: stores.hypervisors.clone(),
-        flavor_groups: memory.flavor_groups.clone(),
-        vms: memory.vms.clone(),
-        routes: environment.routes.clone(),
+        quotas: environment.writer(&memory.stores.quotas),
+        sources: project_sources(memory, environment),
         unit_of: declared_unit(memory, environment),
         clock: environment.clock.clone(),
         metrics: environment.metrics.quota.clone(),
@@ -332,6 +325,10 @@ fn quota(memory: &Memory, environment: &Environment<'_>) -> QuotaController {
             follows_hosts: keys.enable_hypervisor_diff,
         },
     })
+}
+
+fn project_sources(memory: &Memory, environment: &Environment<'_>) -> ProjectSources {
+    ProjectSources::new(&memory.stores, memory.flavor_groups.clone(), memory.vms.clone(), environment.routes.clone())
 }
 
 fn capacity(memory: &Memory, environment: &Environment<'_>) -> CapacityController<Chosen> {

@@ -36,6 +36,16 @@ fn keys(table: &VmFile) -> Value {
     })
 }
 
+/// A world whose only host has so many free slots, which its operator has reported.
+async fn world_of_slots(slots: u32, table: &VmFile) -> World {
+    let mut world = World::without_operator().await;
+    world.create(&host("node1", slots.into())).await;
+    world.use_keys(&keys(table));
+    world.start().await;
+    until_parts(&world, [0, 0, slots.into()]).await;
+    world
+}
+
 /// Capacity and usage of RAM, cores and instances, as Limes reads them.
 async fn reported(world: &World) -> Result<[(i64, i64); 3], String> {
     let body = json!({ "allAZs": [ZONE] }).to_string();
@@ -135,11 +145,7 @@ async fn one_number_goes_through_all_reports() {
 #[tokio::test]
 async fn a_capacity_goes_with_its_zone_and_comes_back_with_it() {
     let table = VmFile::create();
-    let mut world = World::without_operator().await;
-    world.create(&host("node1", 2)).await;
-    world.use_keys(&keys(&table));
-    world.start().await;
-    until_parts(&world, [0, 0, 2]).await;
+    let world = world_of_slots(2, &table).await;
     world.delete::<Hypervisor>("node1").await;
     world.until("the capacity is gone", |seen| so(seen.capacities.is_empty(), || "it is there".to_owned())).await;
     until_reported(&world, [(0, -1); 3]).await;
@@ -156,11 +162,7 @@ async fn a_capacity_goes_with_its_zone_and_comes_back_with_it() {
 #[tokio::test]
 async fn quota_that_is_pushed_again_without_a_zone_is_deleted_and_an_empty_one_is_refused() {
     let table = VmFile::create();
-    let mut world = World::without_operator().await;
-    world.create(&host("node1", 2)).await;
-    world.use_keys(&keys(&table));
-    world.start().await;
-    until_parts(&world, [0, 0, 2]).await;
+    let world = world_of_slots(2, &table).await;
     push_quota(&world, "p-1", 2).await;
     let count = async || world.kubectl(&["get", "projectquotas", "--output=name"]).await.lines().count();
     assert_eq!(count().await, 1);

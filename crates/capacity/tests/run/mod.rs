@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use berth_capacity::{CapacityController, CapacityKey, CapacityMetrics, Context, Settings};
+use berth_capacity::{CapacityController, CapacityMetrics, Context, Settings};
 use berth_cluster::testing::{failing, opened};
-use berth_cluster::{Action, FlavorGroupsCache, Reconciler as _, Requests, Routes};
+use berth_cluster::{FlavorGroupsCache, Routes};
 use berth_core::flavor::Flavor;
 use berth_core::liquid::info::{ServiceInfo, build_resources};
 use berth_core::liquid::resources::{GroupResources, ResourceConfig, ResourceFlags};
@@ -27,10 +27,10 @@ use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::scenarios::{Disturbance, ScenarioRun};
-use berth_testkit::{Server, World, next, seeds};
+use berth_testkit::{Driver, Server, World, seeds};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::Instant;
 
 pub const MINUTE: Duration = Duration::from_secs(60);
 pub const HOUR: Duration = Duration::from_secs(3600);
@@ -48,9 +48,7 @@ pub struct Process {
     pub world: World,
     pub vms: VmSource,
     metrics: Metrics,
-    controller: Arc<CapacityController<BuiltIn>>,
-    requests: Requests<CapacityKey>,
-    due: Option<Instant>,
+    driver: Driver<CapacityController<BuiltIn>>,
 }
 
 pub struct Run {
@@ -64,7 +62,6 @@ pub struct Run {
     /// What processes cannot read, and whether their scheduler answers.
     away: Away,
     answers_probes: bool,
-    has_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,10 +82,10 @@ pub fn gp_features() -> Value {
 
 impl Process {
     fn start(server: &Server, clock: &Arc<dyn Clock>, unit: &Arc<AtomicU64>) -> Self {
-        let (world, metrics, requests) = (World::new(server), Metrics::new(&[].into()).unwrap(), opened());
+        let (world, metrics) = (World::new(server), Metrics::new(&[].into()).unwrap());
         let (stores, vms, unit) = (&world.stores, VmSource::new(clock.clone(), HOUR), unit.clone());
         let pipeline = "kvm-general-purpose-load-balancing".to_owned();
-        let controller = Arc::new(CapacityController::new(Context {
+        let controller = CapacityController::new(Context {
             capacities: world.writer(&stores.capacities),
             commitments: stores.commitments.clone(),
             hypervisors: stores.hypervisors.clone(),
@@ -108,38 +105,9 @@ impl Process {
                 total_pipeline: pipeline.clone(),
                 placeable_pipeline: pipeline,
             },
-        }));
-        world.declare(&controller, &requests).unwrap();
-        world.list().unwrap();
-        requests.add(controller.first_keys());
-        Self { world, vms, metrics, controller, requests, due: None }
-    }
-
-    async fn settle(&mut self) {
-        for _ in 0..200 {
-            self.world.deliver().unwrap();
-            let Some(key) = next(&self.requests) else { return };
-            self.due = None;
-            match self.controller.reconcile(key).await {
-                Ok(Action::AwaitChange) => {}
-                Ok(Action::RequeueAfter(delay)) => self.due = Some(Instant::now() + delay),
-                Err(_) => {
-                    self.requests.add([key]);
-                    sleep(Duration::from_millis(200)).await;
-                }
-            }
-        }
-        panic!("the controller does not come to rest");
-    }
-
-    async fn wait_until(&mut self, end: Instant) {
-        self.settle().await;
-        while let Some(at) = self.due.filter(|at| *at <= end) {
-            sleep_until(at).await;
-            self.requests.add([CapacityKey]);
-            self.settle().await;
-        }
-        sleep_until(end).await;
+        });
+        let driver = Driver::start(&world, controller, opened()).unwrap();
+        Self { world, vms, metrics, driver }
     }
 }
 
@@ -163,7 +131,6 @@ impl ScenarioRun for Run {
             is_table_away: false,
             away: Away::Nothing,
             answers_probes: true,
-            has_ended: false,
         };
         run.publish();
         run
@@ -218,7 +185,6 @@ impl Run {
             is_table_away: false,
             away: Away::Nothing,
             answers_probes: true,
-            has_ended: false,
         };
         run.start_vm("a", "gp_c4_m16");
         run.start_vm("b", "gp_c2_m8");
@@ -244,21 +210,13 @@ impl Run {
 
     pub async fn wait(&mut self, time: Duration) {
         let end = Instant::now() + time;
-        let server = self.server.clone();
-        let is_stopping = self.disturbance.ends_process() && !self.has_ended;
-        let has_ended = tokio::select! {
-            biased;
-            () = server.stopped(), if is_stopping => true,
-            () = self.process.wait_until(end) => false,
-        };
-        if has_ended {
-            self.has_ended = true;
-            server.answer_again();
-            self.process = Process::start(&server, &self.clock, &self.unit);
+        let work = self.process.driver.wait_until(end);
+        if self.disturbance.interrupt(&self.server, work).await.is_none() {
+            self.process = Process::start(&self.server, &self.clock, &self.unit);
             self.set_away(self.away);
             self.answer_probes(self.answers_probes);
             self.publish();
-            self.process.wait_until(end.max(Instant::now())).await;
+            self.process.driver.wait_until(end.max(Instant::now())).await;
         }
     }
 

@@ -10,9 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::testing::opened;
-use berth_cluster::{
-    Action, ClusterMetrics, Clusters, Events, FlavorGroupsCache, ObjectKey, Reconciler, Requests, Routes,
-};
+use berth_cluster::{ClusterMetrics, Clusters, Events, FlavorGroupsCache, ObjectKey, Reconciler, Requests, Routes};
 use berth_core::GroupName;
 use berth_core::liquid::units::RamUnit;
 use berth_crds::commitment_change::ChangePhase;
@@ -21,7 +19,7 @@ use berth_crds::{CommitmentChange, CommitmentState, CommittedResource, Knowledge
 use berth_limes_syncer::{Context, Fetcher, FetcherParts, Settings, SyncController, SyncKey, SyncMetrics};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
-use berth_testkit::{Server, World, next, seeds};
+use berth_testkit::{Driver, Server, World, next, seeds};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -33,8 +31,6 @@ pub const GROUP: &str = testing::GROUP;
 pub const HOUR: Duration = Duration::from_secs(3600);
 /// After which a change does not matter any more.
 pub const QUIET: Duration = Duration::from_secs(120);
-
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// What lives longer than a process.
 #[derive(Clone)]
@@ -121,12 +117,10 @@ fn other_group() -> serde_json::Value {
 pub struct Process {
     pub stage: Stage,
     pub world: World,
-    pub controller: Arc<SyncController>,
+    pub driver: Driver<SyncController>,
     fetcher: Fetcher,
     pub metrics: Metrics,
-    requests: Requests<SyncKey>,
     pub commitment_requests: Requests<ObjectKey>,
-    random: fastrand::Rng,
 }
 
 impl Process {
@@ -140,7 +134,7 @@ impl Process {
         let commitment_requests = opened();
         let counted = SyncMetrics::register(&metrics).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(stage.clock.clone());
-        let controller = Arc::new(SyncController::new(Context {
+        let controller = SyncController::new(Context {
             commitments: world.writer(&world.stores.commitments),
             changes: world.stores.changes.clone(),
             reservations: world.stores.reservations.clone(),
@@ -153,15 +147,14 @@ impl Process {
             requests: requests.clone(),
             commitment_requests: commitment_requests.clone(),
             settings: Settings { quiet_period: QUIET, ends_stale: stage.ends_stale },
-        }));
-        world.declare(&controller, &requests).unwrap();
-        world.list().unwrap();
+        });
+        let driver = Driver::start(&world, controller, requests).unwrap().in_random_order(seed);
         let fetcher = Fetcher::new(
             FetcherParts {
                 limes: Arc::new(stage.limes.clone()),
-                views: controller.views().clone(),
-                recent: controller.recent().clone(),
-                requests: requests.clone(),
+                views: driver.controller.views().clone(),
+                recent: driver.controller.recent().clone(),
+                requests: driver.requests.clone(),
                 commitments: world.stores.commitments.clone(),
                 routes: Routes::home_only(),
                 groups: FlavorGroupsCache::new(world.stores.knowledges.clone()),
@@ -175,8 +168,7 @@ impl Process {
             },
             Box::new(|| u32::MAX / 2),
         );
-        let random = fastrand::Rng::with_seed(seed);
-        Self { stage: stage.clone(), world, controller, fetcher, metrics, requests, commitment_requests, random }
+        Self { stage: stage.clone(), world, driver, fetcher, metrics, commitment_requests }
     }
 
     /// Without the controller: only the runs count.
@@ -190,7 +182,7 @@ impl Process {
         // What was delivered has happened before the run.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let has_failed = self.fetcher.run_once().await;
-        self.settle().await;
+        self.driver.settle().await;
         has_failed
     }
 
@@ -199,8 +191,8 @@ impl Process {
         self.world.deliver().unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(!self.fetcher.run_once().await);
-        while let Some(key) = next(&self.requests) {
-            self.controller.reconcile(key).await.unwrap();
+        while let Some(key) = next(&self.driver.requests) {
+            self.driver.controller.reconcile(key).await.unwrap();
         }
     }
 
@@ -216,37 +208,10 @@ impl Process {
         tokio::time::sleep(time).await;
     }
 
-    /// Compares until nothing is enqueued; what failed is tried again.
-    pub async fn settle(&mut self) {
-        for _ in 0..5000 {
-            self.world.deliver().unwrap();
-            let Some(key) = self.draw() else { return };
-            match self.controller.reconcile(key.clone()).await {
-                Ok(Action::AwaitChange | Action::RequeueAfter(_)) => {}
-                Err(_) => {
-                    self.requests.add([key]);
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
-        }
-        panic!("the syncer does not come to rest");
-    }
-
-    /// Any of the enqueued keys.
-    fn draw(&mut self) -> Option<SyncKey> {
-        let mut all: Vec<SyncKey> = std::iter::from_fn(|| next(&self.requests)).collect();
-        if all.is_empty() {
-            return None;
-        }
-        let key = all.swap_remove(self.random.usize(..all.len()));
-        self.requests.add(all);
-        Some(key)
-    }
-
     /// Compares again what could not be compared, as a timer would.
     pub async fn retry(&mut self) {
-        self.requests.add(self.controller.views().pending_uuids().into_iter().map(SyncKey));
-        self.settle().await;
+        self.driver.requests.add(self.driver.controller.views().pending_uuids().into_iter().map(SyncKey));
+        self.driver.settle().await;
     }
 
     /// The value of a series of whole numbers.

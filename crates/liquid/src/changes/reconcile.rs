@@ -202,10 +202,8 @@ impl ChangeController {
 
     /// Reads commitments in doubt again before anything is decided about them.
     async fn settle(&self, all: &[ChangedCommitment]) -> Result<(), Error> {
-        for one in all.iter().filter(|one| self.context.commitments.store().in_doubt(&one.key)) {
-            self.context.commitments.settle(&one.key).await?;
-        }
-        Ok(())
+        let is_changed = |key: &ObjectKey| all.iter().any(|one| one.key == *key);
+        Ok(self.context.commitments.settle_doubts(is_changed).await?)
     }
 
     async fn accept(

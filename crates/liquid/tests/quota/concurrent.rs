@@ -10,6 +10,7 @@ use berth_core::commitment::State;
 use berth_core::flavor::Flavor;
 use berth_core::liquid::units::RamUnit;
 use berth_crds::{CommittedResource, names, testing};
+use berth_projects::ProjectSources;
 use berth_quota::{Context, QuotaController, QuotaMetrics, Settings};
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, next, seeds};
@@ -39,11 +40,12 @@ impl Usage {
         let metrics = QuotaMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
         let controller = Arc::new(QuotaController::new(Context {
             quotas: world.writer(&stores.quotas),
-            commitments: stores.commitments.clone(),
-            hypervisors: stores.hypervisors.clone(),
-            flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-            vms: vms.clone(),
-            routes: Routes::home_only(),
+            sources: ProjectSources::new(
+                stores,
+                FlavorGroupsCache::new(stores.knowledges.clone()),
+                vms.clone(),
+                Routes::home_only(),
+            ),
             unit_of: Arc::new(|_| RamUnit::default()),
             clock: clock(),
             metrics,

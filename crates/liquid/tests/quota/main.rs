@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod answers;
+#[path = "../trials/bodies.rs"]
+mod bodies;
 #[path = "../trials/quota_body.rs"]
 mod body;
 #[path = "../../../../fuzz/changed.rs"]

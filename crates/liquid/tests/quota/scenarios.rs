@@ -20,7 +20,6 @@ struct Run {
     server: Server,
     process: Process,
     disturbance: Disturbance,
-    has_ended: bool,
     last: Value,
 }
 
@@ -28,7 +27,7 @@ impl ScenarioRun for Run {
     fn begin(disturbance: Disturbance) -> Self {
         let server = server();
         let process = Process::start(&server);
-        Self { server, process, disturbance, has_ended: false, last: Value::Null }
+        Self { server, process, disturbance, last: Value::Null }
     }
 
     fn server(&self) -> &Server {
@@ -55,18 +54,11 @@ impl Run {
     /// The answer to one push; `None` if the process ends meanwhile. It has a successor then.
     async fn try_once(&mut self, body: &Value) -> Option<Seen> {
         self.process.world.deliver().unwrap();
-        let server = self.server.clone();
-        let is_stopping = self.disturbance.ends_process() && !self.has_ended;
-        let seen = tokio::select! {
-            biased;
-            () = server.stopped(), if is_stopping => None,
-            seen = self.process.push(body) => Some(seen),
-        };
+        let work = self.process.push(body);
+        let seen = self.disturbance.interrupt(&self.server, work).await;
         if seen.is_none() {
-            self.has_ended = true;
-            server.answer_again();
             let published = std::mem::take(&mut *self.process.stubs.published.lock());
-            self.process = Process::start(&server);
+            self.process = Process::start(&self.server);
             *self.process.stubs.published.lock() = published;
         }
         seen

@@ -10,28 +10,15 @@ use berth_liquid::server::{ChangeCall, ChangeHandler as _};
 use berth_liquid::service::ChangeService;
 use berth_testkit::seeds;
 
+use super::bodies::split_bodies;
 use super::support::liquid::serve;
 use super::support::{OLD, Process, clock, server};
 
-/// The most bodies of an input.
-const MOST: usize = 3;
 const SLOTS: u64 = 4;
-const SEPARATOR: &[u8] = b"\n---\n";
 
 pub fn change(input: &[u8]) -> Vec<StatusCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(answer_all(bodies(input)))
-}
-
-fn bodies(input: &[u8]) -> Vec<Bytes> {
-    let (mut bodies, mut rest) = (Vec::new(), input);
-    while let Some(at) = rest.windows(SEPARATOR.len()).position(|window| window == SEPARATOR) {
-        bodies.push(Bytes::copy_from_slice(&rest[..at]));
-        rest = &rest[at + SEPARATOR.len()..];
-    }
-    bodies.push(Bytes::copy_from_slice(rest));
-    bodies.truncate(MOST);
-    bodies
+    runtime.block_on(answer_all(split_bodies(input)))
 }
 
 /// A commitment has a half of the zone.

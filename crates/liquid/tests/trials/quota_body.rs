@@ -10,29 +10,15 @@ use berth_crds::ProjectQuota;
 use berth_testkit::Server;
 use serde_json::{Deserializer, Value};
 
+use super::bodies::split_bodies;
 use super::setting::{Process, server};
-
-/// The most bodies of an input.
-const MOST: usize = 3;
-const SEPARATOR: &[u8] = b"\n---\n";
 
 /// By zone and resource.
 type Stored = BTreeMap<(String, String), i64>;
 
 pub fn set(input: &[u8]) -> Vec<u16> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(answer_all(bodies(input)))
-}
-
-fn bodies(input: &[u8]) -> Vec<Bytes> {
-    let (mut bodies, mut rest) = (Vec::new(), input);
-    while let Some(at) = rest.windows(SEPARATOR.len()).position(|window| window == SEPARATOR) {
-        bodies.push(Bytes::copy_from_slice(&rest[..at]));
-        rest = &rest[at + SEPARATOR.len()..];
-    }
-    bodies.push(Bytes::copy_from_slice(rest));
-    bodies.truncate(MOST);
-    bodies
+    runtime.block_on(answer_all(split_bodies(input)))
 }
 
 async fn answer_all(bodies: Vec<Bytes>) -> Vec<u16> {

@@ -55,7 +55,7 @@ fn three(committed: u64) -> ZoneUsage {
 }
 
 fn written(object: &ProjectQuota, usage: &ZoneUsage, second: i64) -> Option<ProjectQuota> {
-    with_usage(object, usage, &unit_of(), (at(second), true))
+    with_usage(object, usage, &unit_of(), Times { now: at(second), is_trusted: true })
 }
 
 #[test]
@@ -78,7 +78,8 @@ fn usage_is_written_with_its_time_generation_condition_and_summaries() {
 fn without_a_change_it_is_written_once_an_hour() {
     let first = written(&object(), &three(40), 0).unwrap();
     let second = (1..=HOUR).find(|second| written(&first, &three(40), *second).is_some()).unwrap();
-    assert!(with_usage(&first, &three(40), &unit_of(), (at(second), false)).is_none(), "the clock is not trusted");
+    let untrusted = Times { now: at(second), is_trusted: false };
+    assert_eq!(with_usage(&first, &three(40), &unit_of(), untrusted), None);
     let refreshed = written(&first, &three(40), second).unwrap();
     assert_eq!(written(&refreshed, &three(40), second + HOUR - 1), None);
     let [first, refreshed] = [first, refreshed].map(|object| object.status.unwrap());

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use berth_cluster::testing::filled;
 use berth_cluster::{ObjectKey, indexes};
 use berth_core::ClusterName;
-use berth_crds::{Knowledge, KnowledgeSpec, ProjectQuotaSpec, ProjectQuotaStatus, testing};
+use berth_crds::{ProjectQuotaSpec, ProjectQuotaStatus, testing};
 use serde_json::json;
 
 use super::*;
@@ -60,11 +60,7 @@ fn a_commitment_concerns_its_project_when_what_it_pays_for_may_differ() {
 }
 
 #[test]
-fn flavor_groups_concern_every_project_with_a_quota() {
+fn all_projects_are_those_with_a_quota() {
     let quotas = filled(indexes::QUOTA_INDEXES, &ClusterName::home(), [quota("p")]);
-    let groups = Knowledge::new(names::FLAVOR_GROUPS, KnowledgeSpec::default());
-    let mut changed = change(None, Some(&groups));
-    assert_eq!(map_knowledge(&changed, &quotas), keys(&[]), "another object");
-    changed.key = ObjectKey::new(ClusterName::home(), names::FLAVOR_GROUPS);
-    assert_eq!(map_knowledge(&changed, &quotas), keys(&["p"]));
+    assert_eq!(all_projects(&quotas), keys(&["p"]));
 }

@@ -10,14 +10,13 @@ use berth_cluster::{FlavorGroupsCache, Routes, Writer};
 use berth_core::ClusterName;
 use berth_core::host::Host;
 use berth_core::liquid::units::RamUnit;
-use berth_crds::conditions::{Status, ready_condition};
+use berth_crds::Knowledge;
 use berth_crds::facts::place_capacity;
-use berth_crds::{Knowledge, KnowledgeSpec, KnowledgeStatus, names};
 use berth_scheduler_api::Chosen;
 use berth_telemetry::clock::{Clock, SystemClock};
 use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
-use berth_testkit::Server;
+use berth_testkit::{Server, seeds};
 use berth_vm_source::VmSource;
 use serde_json::json;
 
@@ -59,13 +58,7 @@ fn flavor_groups(clock: &Arc<dyn Clock>) -> Knowledge {
         { "name": "g1", "flavors": [flavor("large", 4, 32, "CH"), flavor("small", 1, 8, "CH")] },
         { "name": "g2", "flavors": [flavor("other", 1, 8, "QEMU")] },
     ]);
-    let mut knowledge = Knowledge::new(names::FLAVOR_GROUPS, KnowledgeSpec::default());
-    knowledge.status = Some(KnowledgeStatus {
-        conditions: vec![ready_condition(Status::True, "Extracted", "", Some(1), clock.now())],
-        raw: Some(json!({ "features": features })),
-        ..KnowledgeStatus::default()
-    });
-    knowledge
+    seeds::knowledge(&features, clock.now())
 }
 
 /// A host with VMs, one with a slot, one of another zone, and one that is too small.

@@ -11,20 +11,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_cluster::testing::opened;
-use berth_cluster::{Action, FlavorGroupsCache, ProjectKey, Reconciler as _, Requests, Routes};
+use berth_cluster::{FlavorGroupsCache, Routes};
 use berth_core::HostName;
 use berth_core::flavor::Flavor;
 use berth_crds::conditions::{Status, ready_condition};
 use berth_crds::{CommittedResource, CommittedResourceStatus, Hypervisor, names, testing};
+use berth_projects::ProjectSources;
 use berth_telemetry::clock::Clock;
 use berth_telemetry::metrics::Metrics;
-use berth_testkit::{Server, World, next, seeds};
+use berth_testkit::{Driver, Server, World, seeds};
 use berth_usage::{Context, Settings, UsageController, UsageMetrics};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use test_clock::TestClock;
 
@@ -35,8 +35,6 @@ pub const PERIOD: Duration = Duration::from_secs(300);
 /// Hosts in the two zones.
 pub const NODE1: &str = "node1";
 pub const NODE2: &str = "node2";
-
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// What lives longer than a process. Clones share it.
 #[derive(Clone)]
@@ -178,11 +176,7 @@ pub struct Process {
     pub world: World,
     pub vms: VmSource,
     pub metrics: Metrics,
-    pub requests: Requests<ProjectKey>,
-    controller: Arc<UsageController>,
-    /// When the controller wants to run again.
-    due: BTreeMap<ProjectKey, Instant>,
-    random: fastrand::Rng,
+    pub driver: Driver<UsageController>,
 }
 
 impl Process {
@@ -197,80 +191,26 @@ impl Process {
         let (world, metrics, requests) = (World::new(&stage.server), Metrics::new(&[].into()).unwrap(), opened());
         let clock: Arc<dyn Clock> = Arc::new(stage.clock.clone());
         let vms = VmSource::new(clock.clone(), HOUR);
-        let controller = Arc::new(UsageController::new(Context {
+        let controller = UsageController::new(Context {
             commitments: world.writer(&world.stores.commitments),
-            hypervisors: world.stores.hypervisors.clone(),
-            flavor_groups: FlavorGroupsCache::new(world.stores.knowledges.clone()),
-            vms: vms.clone(),
-            routes: Routes::home_only(),
+            sources: ProjectSources::new(
+                &world.stores,
+                FlavorGroupsCache::new(world.stores.knowledges.clone()),
+                vms.clone(),
+                Routes::home_only(),
+            ),
             clock,
             metrics: UsageMetrics::register(&metrics).unwrap(),
             requests: requests.clone(),
             settings: Settings { period: PERIOD },
-        }));
-        world.declare(&controller, &requests).unwrap();
-        world.list().unwrap();
-        requests.add(controller.first_keys());
-        let random = fastrand::Rng::with_seed(seed);
-        Self { stage: stage.clone(), world, vms, metrics, requests, controller, due: BTreeMap::new(), random }
+        });
+        let driver = Driver::start(&world, controller, requests).unwrap().in_random_order(seed);
+        Self { stage: stage.clone(), world, vms, metrics, driver }
     }
 
     /// The table is read.
     pub fn publish(&self) {
         self.vms.publish(self.stage.snapshot());
-    }
-
-    /// Reconciles until nothing is enqueued; what failed is tried again.
-    pub async fn settle(&mut self) {
-        for _ in 0..5000 {
-            self.world.deliver().unwrap();
-            let Some(key) = self.draw() else { return };
-            self.due.remove(&key);
-            match self.controller.reconcile(key.clone()).await {
-                Ok(Action::AwaitChange) => {}
-                Ok(Action::RequeueAfter(delay)) => {
-                    self.due.insert(key, Instant::now() + delay);
-                }
-                Err(_) => {
-                    self.requests.add([key]);
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
-        }
-        panic!("the controller does not come to rest");
-    }
-
-    /// Time passes, and the controller runs when its timers say so.
-    pub async fn wait_until(&mut self, end: Instant) {
-        self.settle().await;
-        while let Some(at) = self.due.values().copied().min().filter(|at| *at <= end) {
-            tokio::time::sleep_until(at).await;
-            let now = Instant::now();
-            self.requests.add(self.due.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()));
-            self.settle().await;
-        }
-        tokio::time::sleep_until(end).await;
-    }
-
-    pub async fn wait(&mut self, time: Duration) {
-        self.wait_until(Instant::now() + time).await;
-    }
-
-    /// Runs everything again, without a cause.
-    pub async fn rerun(&mut self) {
-        self.requests.add(self.controller.first_keys());
-        self.settle().await;
-    }
-
-    /// Any of the enqueued keys.
-    fn draw(&mut self) -> Option<ProjectKey> {
-        let mut all: Vec<ProjectKey> = std::iter::from_fn(|| next(&self.requests)).collect();
-        if all.is_empty() {
-            return None;
-        }
-        let key = all.swap_remove(self.random.usize(..all.len()));
-        self.requests.add(all);
-        Some(key)
     }
 }
 

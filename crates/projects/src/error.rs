@@ -21,7 +21,7 @@ pub enum Error {
 
 impl Error {
     /// The missing data is reported elsewhere, and the run is requested again when it is there.
-    pub(crate) fn waits_for_data(&self) -> bool {
+    pub fn waits_for_data(&self) -> bool {
         matches!(self, Self::Vms(_) | Self::Partial(_))
     }
 }
