@@ -48,6 +48,17 @@ pub struct HeldClaim {
     pub listed: BTreeSet<HostName>,
 }
 
+/// What became of a claim of an earlier process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restored {
+    /// It counts.
+    Held,
+    /// The objects show its effect already.
+    Shown,
+    /// The instance has a claim of this process.
+    Superseded,
+}
+
 impl HeldClaim {
     /// Whether this host shows that the VM has arrived, if it lists the VM.
     pub(crate) fn arrived_on(&self, host: &HostName) -> bool {

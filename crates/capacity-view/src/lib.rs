@@ -33,7 +33,7 @@ mod question;
 mod view;
 
 pub use assumed::Assumed;
-pub use claim::{Claim, ClaimedQuota, HeldClaim};
+pub use claim::{Claim, ClaimedQuota, HeldClaim, Restored};
 pub use class::{Class, ClassSet};
 pub use counted::DecisionEntries;
 pub use host_set::{HostId, HostSet};

@@ -13,7 +13,7 @@ use crate::columns::Columns;
 use crate::counted::{Counted, KnownReservation, WhatIfChanges};
 use crate::hosts::Hosts;
 use crate::index::Index;
-use crate::{Assumed, Claim, Class, DecisionEntries, HeldClaim, HostId, HostSet, HostState};
+use crate::{Assumed, Claim, Class, DecisionEntries, HeldClaim, HostId, HostSet, HostState, Restored};
 
 /// All hosts, reservations, assume entries and claims, with the free capacity of each host.
 /// Hosts are known by name alone: when two clusters hold a Hypervisor of the same name, the one that was set last
@@ -145,15 +145,18 @@ impl View {
         self.renew_all(touched)
     }
 
-    /// Takes over a claim of an earlier process, unless the objects show its effect already. Returns whether it counts.
-    pub fn restore(&mut self, held: HeldClaim) -> bool {
-        if self.claim_of(&held.claim.instance).is_some() || self.shows(&held) {
-            return false;
+    /// Takes over a claim of an earlier process, unless the objects show its effect already.
+    pub fn restore(&mut self, held: HeldClaim) -> Restored {
+        if self.claim_of(&held.claim.instance).is_some() {
+            return Restored::Superseded;
+        }
+        if self.shows(&held) {
+            return Restored::Shown;
         }
         let host = held.claim.host.clone();
         self.claims.insert(held.claim, held.listed);
         self.renew_all([host]);
-        true
+        Restored::Held
     }
 
     fn shows(&self, held: &HeldClaim) -> bool {

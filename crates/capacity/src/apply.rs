@@ -1,7 +1,6 @@
 //! Apply: creates, writes and deletes the objects of a plan. One that fails does not stop the others.
 
 use berth_cluster::{CompletenessProof, Guard, ObjectKey, Routes, WriteError, Writer};
-use berth_core::Zone;
 use berth_crds::FlavorGroupCapacity;
 use futures::{StreamExt as _, stream};
 use tracing::{info, warn};
@@ -19,13 +18,15 @@ pub(crate) struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Applies the whole plan; the error is that of the first object, with the number of those that failed.
+    /// Applies the whole plan; the error is that of the first object, with the number of those that failed. Objects whose
+    /// last write is in doubt are left out: one unreachable cluster does not stop the others.
     pub(crate) async fn apply(
         &self,
         plan: &CapacityPlan,
         proofs: &[CompletenessProof<FlavorGroupCapacity>],
     ) -> Result<(), Error> {
-        let writes: Vec<_> = plan.writes.iter().map(|write| self.write(write)).collect();
+        let (doubtful, clear): (Vec<_>, Vec<_>) = plan.writes.iter().partition(|write| self.is_in_doubt(write));
+        let writes: Vec<_> = clear.into_iter().map(|write| self.write(write)).collect();
         let written: Vec<Result<(), WriteError>> = stream::iter(writes).buffered(CONCURRENCY).collect().await;
         let mut failures: Vec<WriteError> = written.into_iter().filter_map(Result::err).collect();
         for orphan in &plan.orphans {
@@ -34,8 +35,23 @@ impl Applier<'_> {
         let failed = failures.len();
         match failures.into_iter().next() {
             Some(first) => Err(Error::Writes { failed, first }),
-            None => Ok(()),
+            None if doubtful.is_empty() => Ok(()),
+            None => Err(Error::InDoubt { skipped: doubtful.len() }),
         }
+    }
+
+    fn is_in_doubt(&self, write: &CapacityWrite) -> bool {
+        let key = match &write.stored {
+            Some(stored) => Some(stored.key.clone()),
+            None => self.target(&write.object),
+        };
+        key.is_some_and(|key| self.capacities.store().in_doubt(&key))
+    }
+
+    /// Where a new object belongs. A zone that no cluster serves has no objects.
+    fn target(&self, object: &FlavorGroupCapacity) -> Option<ObjectKey> {
+        let cluster = self.routes.target::<FlavorGroupCapacity>(Some(&object.spec.availability_zone)).ok()?;
+        Some(ObjectKey::new(cluster, object.metadata.name.as_deref().unwrap_or_default()))
     }
 
     async fn write(&self, write: &CapacityWrite) -> Result<(), WriteError> {
@@ -49,13 +65,10 @@ impl Applier<'_> {
         })
     }
 
-    /// A zone that no cluster serves has no objects.
     async fn create(&self, object: &FlavorGroupCapacity) -> Result<(), WriteError> {
-        let zone = Zone::from(object.spec.availability_zone.as_str());
-        let Ok(cluster) = self.routes.target::<FlavorGroupCapacity>(Some(zone.as_str())) else { return Ok(()) };
+        let Some(key) = self.target(object) else { return Ok(()) };
         let bare = FlavorGroupCapacity { status: None, ..object.clone() };
-        let created = self.capacities.create(&cluster, &bare).await?;
-        let key = ObjectKey::new(cluster, object.metadata.name.as_deref().unwrap_or_default());
+        let created = self.capacities.create(&key.cluster, &bare).await?;
         self.capacities.patch_status(&key, &created, object).await.map(drop)
     }
 

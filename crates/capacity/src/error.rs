@@ -2,6 +2,7 @@
 
 use berth_cluster::{Classified, ErrorClass, FlavorGroupsError, Partial, RouteError, WriteError};
 use thiserror::Error;
+use tokio::task::JoinError;
 
 /// The capacity was not computed, or not written as a whole.
 #[derive(Debug, Error)]
@@ -13,6 +14,11 @@ pub enum Error {
     Partial(#[from] Partial),
     #[error(transparent)]
     Route(#[from] RouteError),
+    /// A panic, or the end of the process.
+    #[error("the computation of capacity ended early: {0}")]
+    Ended(#[from] JoinError),
+    #[error("{skipped} FlavorGroupCapacity objects are not written before it is known what became of earlier writes")]
+    InDoubt { skipped: usize },
     #[error("{failed} FlavorGroupCapacity objects were not written; the first one: {first}")]
     Writes { failed: usize, first: WriteError },
 }
@@ -20,7 +26,7 @@ pub enum Error {
 impl Classified for Error {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Groups(_) | Self::Partial(_) => ErrorClass::Transient,
+            Self::Groups(_) | Self::Partial(_) | Self::Ended(_) | Self::InDoubt { .. } => ErrorClass::Transient,
             Self::Route(_) => ErrorClass::Permanent,
             Self::Writes { first, .. } => first.class(),
         }

@@ -18,7 +18,9 @@ mod watches;
 
 pub use error::Error;
 pub use metrics::CapacityMetrics;
-pub use plan::{CapacityPlan, CapacityWrite, CycleFacts, Place, PlaceFacts, StoredCapacity, ZoneFacts, plan};
+pub use plan::{
+    AcceptedByPlace, CapacityPlan, CapacityWrite, CycleFacts, Place, PlaceFacts, StoredCapacity, ZoneFacts, plan,
+};
 pub use reconcile::{CapacityController, Context};
 pub use settings::Settings;
 pub use watches::CapacityKey;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use berth_cluster::indexes::rank_in_place;
 use berth_cluster::{Entry, Store};
 use berth_core::Quantity as Amount;
 use berth_crds::facts::is_up_to_date;
@@ -212,10 +213,9 @@ fn gib(amount: &Quantity) -> Option<f64> {
     Some(as_float(bytes) / GIB)
 }
 
-/// Of several objects of a place the first by name counts, then by cluster, as for reports.
 fn first_of_each_place(capacities: &Store<FlavorGroupCapacity>) -> Vec<Entry<FlavorGroupCapacity>> {
     let mut entries = capacities.all();
-    entries.sort_by(|a, b| (&a.key.name, &a.key.cluster).cmp(&(&b.key.name, &b.key.cluster)));
+    entries.sort_by(|a, b| rank_in_place(&a.key).cmp(&rank_in_place(&b.key)));
     let mut seen = BTreeSet::new();
     entries.retain(|entry| seen.insert(place(entry)));
     entries

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_cluster::{CompletenessProof, FlavorGroupsCache, InvalidEntry, Partial, Routes, Store};
-use berth_core::capacity::{KnownVm, OccupiedByPlace, committed_slots, reserved, running};
-use berth_core::commitment::Spec;
+use berth_core::capacity::{KnownVm, OccupiedByPlace, reserved, running};
 use berth_core::flavor::{FlavorGroup, FlavorGroups};
 use berth_core::host::Host;
 use berth_core::liquid::units::{RamUnit, UnitOf};
@@ -13,10 +12,9 @@ use berth_core::{ClusterName, Zone};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, facts};
 use berth_scheduler::HostCapacity;
 use berth_vm_source::{Unavailable, VmSource};
-use jiff::Timestamp;
 
 use crate::error::Error;
-use crate::plan::{Place, StoredCapacity};
+use crate::plan::{AcceptedByPlace, StoredCapacity};
 
 /// The sources of facts.
 pub(crate) struct Reader<'a> {
@@ -40,9 +38,6 @@ pub(crate) struct KnownZones<'h> {
     /// Whether there can be no other zones.
     pub(crate) is_complete: bool,
 }
-
-/// The accepted commitments of each place.
-pub(crate) type AcceptedByPlace = BTreeMap<Place, Vec<Spec>>;
 
 impl Reader<'_> {
     pub(crate) fn groups(&self) -> Result<Arc<FlavorGroups>, Error> {
@@ -114,7 +109,7 @@ impl Reader<'_> {
 
     pub(crate) fn accepted(&self) -> AcceptedByPlace {
         let mut accepted = AcceptedByPlace::new();
-        for entry in self.commitments.all() {
+        for entry in self.commitments.all().into_iter().filter(|entry| !facts::is_duplicate(&entry.object)) {
             if let Some(spec) = facts::accepted_spec(&entry.object) {
                 accepted.entry((spec.group.clone(), spec.zone.clone())).or_default().push(spec);
             }
@@ -125,12 +120,6 @@ impl Reader<'_> {
     fn unit(&self, group: &FlavorGroup) -> RamUnit {
         (self.unit_of)(&group.name)
     }
-}
-
-/// The slots that commitments have in a place.
-pub(crate) fn committed(accepted: &AcceptedByPlace, group: &FlavorGroup, zone: &Zone, now: Timestamp) -> u64 {
-    let of_place = accepted.get(&(group.name.clone(), zone.clone()));
-    committed_slots(of_place.into_iter().flatten(), group, zone, now)
 }
 
 #[cfg(test)]

@@ -4,27 +4,28 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_cluster::{
-    Action, FlavorGroupsCache, ObjectField, Partial, Reconciler, Right, Routes, Store, Verb, Watches, Writer,
+    Action, FlavorGroupsCache, ObjectField, ObjectKey, Partial, Reconciler, Right, Routes, Store, Verb, Watches, Writer,
 };
-use berth_core::Zone;
 use berth_core::capacity::ProbedHost;
 use berth_core::flavor::{FlavorGroup, FlavorGroups};
 use berth_core::liquid::units::UnitOf;
+use berth_core::{Resources, Zone};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Pipeline, Reservation};
 use berth_scheduler::{HostCapacity, Scheduler};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::ids::FreshIds;
 use berth_vm_source::VmSource;
 use parking_lot::Mutex;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::apply::Applier;
 use crate::error::Error;
 use crate::metrics::CapacityMetrics;
 use crate::plan::{CapacityPlan, CycleFacts, Place, PlaceFacts, ZoneFacts, plan};
 use crate::probe::{Positions, Prober};
-use crate::read::{AcceptedByPlace, KnownZones, Reader, committed};
+use crate::read::{KnownZones, Reader};
 use crate::settings::Settings;
 use crate::watches::{CapacityKey, Watched};
 
@@ -125,8 +126,7 @@ impl<S: Scheduler> CapacityController<S> {
     }
 
     async fn run(&self, began: Instant) -> Result<(), Error> {
-        let settled = self.context.capacities.settle_doubts(|_| true).await;
-        settled.map_err(|first| Error::Writes { failed: 1, first })?;
+        self.settle_doubts().await;
         let Computed { plan, is_complete, unreadable } = self.compute(began).await?;
         if is_complete {
             self.last_cycle.lock().absent.clone_from(&plan.absent);
@@ -137,61 +137,58 @@ impl<S: Scheduler> CapacityController<S> {
         unreadable.map_or(Ok(()), |partial| Err(partial.into()))
     }
 
+    /// Objects that stay in doubt are left out of the writes.
+    async fn settle_doubts(&self) {
+        let capacities = &self.context.capacities;
+        let is_followed = |key: &ObjectKey| capacities.store().require_synced(&key.cluster).is_ok();
+        if let Err(error) = capacities.settle_doubts(is_followed).await {
+            debug!(%error, "capacity still in doubt");
+        }
+    }
+
     async fn compute(&self, began: Instant) -> Result<Computed, Error> {
         let groups = self.reader().groups()?;
         let hosts = self.context.scheduler.host_capacities();
         let zones = self.reader().zones(&hosts);
         log_unreadable(&zones);
-        let facts = self.facts(&groups, &hosts, &zones, began).await;
-        let (plan, is_complete) = (plan(&facts), facts.is_complete);
+        let facts = self.facts(groups, &hosts, &zones, began).await;
+        let is_complete = facts.is_complete;
+        // A large zone takes long to split, and other work of this thread must not wait for it.
+        let plan = spawn_blocking(move || plan(&facts)).await?;
+        for (zone, left) in &plan.left {
+            log_left((zone, zones.readable.get(zone).map_or(&[], Vec::as_slice)), left);
+        }
         let unreadable = zones.unreadable.into_values().next().filter(|_| zones.readable.is_empty());
         Ok(Computed { plan, is_complete, unreadable })
     }
 
-    async fn facts<'g>(
+    async fn facts(
         &self,
-        groups: &'g FlavorGroups,
+        groups: Arc<FlavorGroups>,
         hosts: &[HostCapacity],
         zones: &KnownZones<'_>,
         began: Instant,
-    ) -> CycleFacts<'g> {
-        let (reader, prober) = (self.reader(), self.prober(began));
-        let accepted = reader.accepted();
+    ) -> CycleFacts {
+        let (reader, prober, clock) = (self.reader(), self.prober(began), &self.context.clock);
         let mut known = Vec::new();
         for (zone, hosts) in &zones.readable {
-            known.push(self.zone_facts((zone, hosts), groups, &accepted, &prober).await);
+            known.push(zone_facts((zone, hosts), &groups, &prober).await);
         }
-        let running = reader.running(hosts, groups).map_err(|error| error.to_string());
+        let running = reader.running(hosts, &groups).map_err(|error| error.to_string());
         self.context.metrics.show_running(running.is_ok() || !self.context.vms.is_configured());
         CycleFacts {
             zones: known,
+            unreadable: zones.unreadable.iter().map(|(zone, why)| (zone.clone(), why.to_string())).collect(),
             running,
-            reserved: reader.reserved(hosts, groups),
+            reserved: reader.reserved(hosts, &groups),
+            accepted: reader.accepted(),
             stored: reader.stored(),
             is_complete: zones.is_complete,
             absent_before: self.last_cycle.lock().absent.clone(),
-            now: self.context.clock.now(),
+            now: clock.now(),
+            trusted_now: clock.trusted_now().ok(),
+            groups,
         }
-    }
-
-    async fn zone_facts<'g>(
-        &self,
-        (zone, hosts): (&Zone, &[&HostCapacity]),
-        groups: &'g FlavorGroups,
-        accepted: &AcceptedByPlace,
-        prober: &Prober<'_, S>,
-    ) -> ZoneFacts<'g> {
-        let all: Vec<&'g FlavorGroup> = groups.iter().filter(|group| group.smallest().is_some()).collect();
-        let positions: Positions<'_> = hosts.iter().enumerate().map(|(at, host)| (&host.host.name, at)).collect();
-        let answers = prober.probe_zone(zone, &all, &positions).await;
-        let now = self.context.clock.now();
-        let places = all.into_iter().zip(answers).map(|(group, probed)| {
-            let committed_slots = committed(accepted, group, zone, now);
-            PlaceFacts { group, probed, committed_slots }
-        });
-        let places = places.collect();
-        let host = |host: &&HostCapacity| ProbedHost { capacity: host.host.capacity, free: host.free.or_zero() };
-        ZoneFacts { zone: zone.clone(), hosts: hosts.iter().map(host).collect(), places }
     }
 
     fn prober(&self, began: Instant) -> Prober<'_, S> {
@@ -212,6 +209,21 @@ impl<S: Scheduler> CapacityController<S> {
     }
 }
 
+/// Groups without a flavor that has memory cannot be probed.
+async fn zone_facts<S: Scheduler>(
+    (zone, hosts): (&Zone, &[&HostCapacity]),
+    groups: &FlavorGroups,
+    prober: &Prober<'_, S>,
+) -> ZoneFacts {
+    let all: Vec<&FlavorGroup> = groups.iter().filter(|group| group.smallest().is_some()).collect();
+    let positions: Positions<'_> = hosts.iter().enumerate().map(|(at, host)| (&host.host.name, at)).collect();
+    let answers = prober.probe_zone(zone, &all, &positions).await;
+    let places = all.into_iter().zip(answers).map(|(group, probed)| PlaceFacts { group: group.name.clone(), probed });
+    let places = places.collect();
+    let host = |host: &&HostCapacity| ProbedHost { capacity: host.host.capacity, free: host.free.or_zero() };
+    ZoneFacts { zone: zone.clone(), hosts: hosts.iter().map(host).collect(), places }
+}
+
 /// The clusters themselves are reported elsewhere.
 fn log_unreadable(zones: &KnownZones<'_>) {
     for (zone, why) in &zones.unreadable {
@@ -219,5 +231,15 @@ fn log_unreadable(zones: &KnownZones<'_>) {
     }
     if zones.unreadable.is_empty() && !zones.is_complete {
         debug!("not all clusters can be read, so capacities of absent zones stay");
+    }
+}
+
+/// What no group gets, because no slot of any of them fits any more.
+fn log_left((zone, hosts): (&Zone, &[&HostCapacity]), left: &[(usize, Resources)]) {
+    let sum: Resources = left.iter().map(|(_, left)| *left).sum();
+    info!(zone = zone.as_str(), memory = %sum.memory, cores = %sum.cpu, "free capacity that no flavor group gets");
+    for (at, left) in left {
+        let host = hosts.get(*at).map_or("", |host| host.host.name.as_str());
+        debug!(zone = zone.as_str(), host, memory = %left.memory, cores = %left.cpu, "free capacity left on the host");
     }
 }

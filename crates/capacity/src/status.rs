@@ -56,10 +56,33 @@ pub(crate) fn ready(mut object: FlavorGroupCapacity, numbers: &Numbers<'_>, now:
     object
 }
 
+/// Why an object keeps its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outdated<'a> {
+    ProbeFailed,
+    /// The hosts, slots or commitments of its zone are not known.
+    ZoneUnreadable(&'a str),
+    /// Its zone or group may be gone, but not all clusters can be read.
+    ClusterUnreadable,
+    /// Nothing can be probed.
+    NoFlavor,
+}
+
+impl Outdated<'_> {
+    fn message(self) -> String {
+        match self {
+            Self::ProbeFailed => MAY_BE_STALE.to_owned(),
+            Self::ZoneUnreadable(why) => format!("the zone cannot be read: {why}; capacity data may be stale"),
+            Self::ClusterUnreadable => "not all clusters can be read; capacity data may be stale".to_owned(),
+            Self::NoFlavor => "the flavor group has no flavor with memory; capacity data may be stale".to_owned(),
+        }
+    }
+}
+
 /// The object with its numbers as they are, and the condition that they may be old.
-pub(crate) fn outdated(object: &FlavorGroupCapacity, now: Timestamp) -> FlavorGroupCapacity {
+pub(crate) fn outdated(object: &FlavorGroupCapacity, why: Outdated<'_>, now: Timestamp) -> FlavorGroupCapacity {
     let mut status = object.status.clone().unwrap_or_default();
-    with_condition(&mut status, object, (Status::False, RECONCILE_FAILED, MAY_BE_STALE), now);
+    with_condition(&mut status, object, (Status::False, RECONCILE_FAILED, &why.message()), now);
     FlavorGroupCapacity { status: Some(status), ..object.clone() }
 }
 
@@ -69,7 +92,9 @@ fn with_condition(
     (is_ready, reason, message): (Status, &str, &str),
     now: Timestamp,
 ) {
-    let condition = conditions::ready_condition(is_ready, reason, message, object.metadata.generation, now);
+    // An object that is about to be created gets generation 1.
+    let generation = object.metadata.generation.or(Some(1));
+    let condition = conditions::ready_condition(is_ready, reason, message, generation, now);
     conditions::set_condition(&mut status.conditions, condition);
 }
 

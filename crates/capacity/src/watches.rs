@@ -3,7 +3,9 @@
 use std::fmt;
 
 use berth_cluster::{Change, FlavorGroupsCache, Key, Store, Watches};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, labels, names};
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, facts, labels, names,
+};
 
 /// The only key: all groups and zones are computed together, because groups share hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,12 +67,10 @@ fn map_host(change: &Change<Hypervisor>) -> bool {
 
 /// What is accepted has changed, or the state of a commitment that was never accepted.
 fn map_commitment(change: &Change<CommittedResource>) -> bool {
-    let accepted = |object: Option<&CommittedResource>| {
-        object.and_then(|object| object.status.as_ref()).and_then(|status| status.accepted_spec.clone())
-    };
-    let state = |object: Option<&CommittedResource>| object.map(|object| object.spec.state);
+    let counted = |object: &CommittedResource| facts::accepted_spec(object).filter(|_| !facts::is_duplicate(object));
+    let state = |object: &CommittedResource| object.spec.state;
     let (old, new) = (change.old.as_deref(), change.new.as_deref());
-    accepted(old) != accepted(new) || state(old) != state(new)
+    old.and_then(counted) != new.and_then(counted) || old.map(state) != new.map(state)
 }
 
 /// An object that another client has changed or deleted is written again.

@@ -6,6 +6,7 @@ mod run;
 
 use std::time::Duration;
 
+use berth_capacity::Error;
 use berth_core::capacity::Occupied;
 use berth_core::flavor::FlavorGroups;
 use berth_core::liquid::capacity::CapacityParts;
@@ -19,7 +20,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::json;
 
-use crate::run::{Away, HOUR, MINUTE, NODE1, NODE2, OTHER_GROUP, Run, gp_features};
+use crate::run::{Away, HOUR, MINUTE, NODE1, NODE2, OTHER_GROUP, Run, TwoClusters, free_slots, gp_features};
 
 scenarios! { Run, all:
     host_comes host_goes sell_and_use groups_share_hosts probe_fails table_away cluster_away group_gone zone_gone unit_changed
@@ -153,7 +154,9 @@ mod all {
             for away in [Away::Hosts, Away::Reservations] {
                 run.set_away(away);
                 run.wait(6 * MINUTE).await;
-                assert!(!run.condition(testing::ZONE).0, "{away:?}");
+                let (is_ready, message) = run.condition(testing::ZONE);
+                assert!(!is_ready, "{away:?}");
+                assert!(message.starts_with("the zone cannot be read: "), "{away:?}: {message}");
                 run.assert_parts(testing::ZONE, [0, 0, 10]);
                 run.set_away(Away::Nothing);
                 run.wait(6 * MINUTE).await;
@@ -221,6 +224,20 @@ async fn a_capacity_is_deleted_in_the_second_cycle_without_its_zone() {
     assert!(run.capacity(testing::GROUP, seeds::OTHER_ZONE).is_some());
     run.wait(6 * MINUTE).await;
     assert!(run.capacity(testing::GROUP, seeds::OTHER_ZONE).is_none());
+}
+
+/// The other zones are written, and the cycle is tried again.
+#[tokio::test(start_paused = true)]
+async fn a_write_in_doubt_in_a_cluster_that_is_away_stops_only_that_object() {
+    let scene = TwoClusters::new();
+    scene.cycle().await.unwrap();
+    let free = || [free_slots(&scene.home, testing::ZONE), free_slots(&scene.remote, seeds::OTHER_ZONE)];
+    assert_eq!(free(), [Some(10); 2]);
+    scene.lose_remote();
+    scene.set_hosts(12);
+    let error = scene.cycle().await.unwrap_err();
+    assert!(matches!(error, Error::InDoubt { skipped: 1 }), "{error}");
+    assert_eq!(free(), [Some(12), Some(10)]);
 }
 
 /// Changes that come faster are counted together, also after a failure.

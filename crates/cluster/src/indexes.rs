@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use berth_core::ClusterName;
 use berth_crds::{
     CommitmentChange, CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, ProjectQuota,
     Reservation, ResourceType, facts, labels,
 };
 use kube::ResourceExt;
 
-use crate::Index;
+use crate::{Index, ObjectKey};
 
 pub const COMMITMENT_BY_UUID: Index<CommittedResource> =
     Index { name: "commitment", keys: |commitment| vec![commitment.spec.commitment_uuid.clone()] };
@@ -22,6 +23,11 @@ pub const COMMITMENT_BY_CORES: Index<CommittedResource> = Index { name: "cores",
 /// FlavorGroupCapacity objects by group and zone ([`place`]).
 pub const CAPACITY_BY_PLACE: Index<FlavorGroupCapacity> =
     Index { name: "place", keys: |object| vec![place(&object.spec.flavor_group, &object.spec.availability_zone)] };
+
+/// The order of FlavorGroupCapacity objects of one group and zone: the first one counts, everywhere.
+pub fn rank_in_place(key: &ObjectKey) -> (&str, &ClusterName) {
+    (&key.name, &key.cluster)
+}
 
 /// Open changes by the UUIDs of their commitments, as they were sent.
 pub const CHANGE_BY_COMMITMENT: Index<CommitmentChange> = Index { name: "commitment", keys: members_of };

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use berth_cluster::indexes::{CAPACITY_BY_PLACE, CHANGE_BY_ZONE, COMMITMENT_BY_CORES, COMMITMENT_BY_UUID};
+use berth_cluster::indexes::{
+    CAPACITY_BY_PLACE, CHANGE_BY_ZONE, COMMITMENT_BY_CORES, COMMITMENT_BY_UUID, rank_in_place,
+};
 use berth_cluster::{Entry, InvalidEntry, ObjectKey, Pauses, Requests, Routes, Store};
 use berth_core::commitment::{Phase, ResourceType, Spec};
 use berth_core::{ClusterName, Cores};
@@ -128,7 +130,7 @@ impl CoresBook {
             return Err(BlockReason::UnreadableCapacity { name, error });
         }
         let mut found = self.capacities.select(&CAPACITY_BY_PLACE, &place.indexed());
-        found.sort_by(|a, b| (&a.key.name, &a.key.cluster).cmp(&(&b.key.name, &b.key.cluster)));
+        found.sort_by(|a, b| rank_in_place(&a.key).cmp(&rank_in_place(&b.key)));
         self.remark(place, &found);
         Ok(found.into_iter().next())
     }

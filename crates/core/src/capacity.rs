@@ -1,7 +1,7 @@
 //! The capacity of flavor groups in a zone: what fits on its hosts, what runs, and what slots hold.
 
 mod committed;
-mod least_key;
+mod least_host;
 mod occupied;
 mod reserved;
 mod running;
@@ -15,4 +15,4 @@ pub use reserved::{HeldSlot, held_slots, reserved};
 pub use running::{KnownVm, running};
 pub use slots::{free_capacity, slots, times, total_capacity};
 pub use split::{SharingGroup, Split, split};
-pub use zone::{FlavorSlots, GroupCapacity, ProbedFlavor, ProbedGroup, ProbedHost, zone_capacity};
+pub use zone::{FlavorSlots, GroupCapacity, ProbedFlavor, ProbedGroup, ProbedHost, ZoneCapacity, zone_capacity};

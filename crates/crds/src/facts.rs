@@ -14,7 +14,7 @@ mod values;
 
 pub use capacity::{NoAmount, NoTotal, is_up_to_date, lacks_running_units, place_capacity, total_cores};
 pub use change::{accepted_spec_before, former_slot, is_open, members, spec_after, spec_before};
-pub use commitment::{accepted_spec, spec, spec_of, superseded_spec, written_spec};
+pub use commitment::{accepted_spec, is_duplicate, spec, spec_of, superseded_spec, written_spec};
 pub use given_up::given_up_clusters;
 pub use host::host;
 pub use reservation::reservation;

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use std::{fmt, mem};
 
-use berth_capacity_view::{Claim, HeldClaim, HostState, View};
+use berth_capacity_view::{Claim, HeldClaim, HostState, Restored, View};
 use berth_core::host::Host;
 use berth_core::reservation::{Reservation, ReservationKind};
 use berth_core::{ClusterName, CommitmentUuid, HostName, Resources, SlotKey, VmId, Zone};
@@ -137,11 +137,10 @@ impl BuiltIn {
     /// to be booked again: their claim is for a slot that does not expect them.
     pub fn restore_claims(&self, claims: Vec<HeldClaim>) -> Vec<Booking> {
         let mut inner = self.lock();
-        let view = &mut inner.fleet.view;
-        let kept = claims.into_iter().filter(|held| view.restore(held.clone()));
-        let bookings: Vec<Option<Booking>> =
-            kept.collect::<Vec<_>>().iter().map(|held| again(view, &held.claim)).collect();
-        bookings.into_iter().flatten().collect()
+        let fleet = &mut inner.fleet;
+        let held = claims.into_iter().filter(|held| fleet.restore(held.clone()) == Restored::Held);
+        let held: Vec<HeldClaim> = held.collect();
+        held.iter().filter_map(|held| again(&fleet.view, &held.claim)).collect()
     }
 
     /// The booking of a VM was not written and will not be: its whole size counts beside the slot from now on.

@@ -43,6 +43,8 @@ pub struct Call<'c> {
     pub now: Duration,
     /// The same by the wall clock, for users and for the next process.
     pub time: Timestamp,
+    /// The wall clock, if decisions may depend on it. Without it nothing has ended and everything has begun.
+    pub trusted_time: Option<Timestamp>,
     /// A random number: the order of shuffled hosts follows from it.
     pub chance: u64,
     /// The VM as a guest of its project's commitments; `None` when its flavor is in no group, or nothing is tracked.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_capacity_view::{HostChange, HostId, HostState, View};
+use berth_capacity_view::{HeldClaim, HostChange, HostId, HostState, Restored, View};
 use berth_core::host::Host;
 use berth_core::{ClusterName, HostName, Zone};
 
@@ -37,6 +37,18 @@ impl Fleet {
             self.columns.forget(id, state.host());
         }
         self.view.remove_host(name);
+    }
+
+    /// Takes over a claim of an earlier process. A VM that a host lists already counts in the budget of its project until the
+    /// usage has it, as one does that arrives later.
+    pub(crate) fn restore(&mut self, held: HeldClaim) -> Restored {
+        let restored = self.view.restore(held.clone());
+        if restored == Restored::Shown
+            && let Some(zone) = find(&self.view, &held.claim.host).map(|(_, state)| state.host().zone.clone())
+        {
+            self.budgets.land(vec![held.claim], &zone);
+        }
+        restored
     }
 
     /// Withholds the hosts of a cluster, or offers them again; returns the hosts that are offered again.

@@ -2,7 +2,7 @@
 
 use berth_core::capacity::{Occupied, ProbedFlavor};
 use berth_core::host::Amounts;
-use berth_core::testing::{amber, at, gib};
+use berth_core::testing::{amber, at, gib, spec};
 use berth_core::{ClusterName, Cores, Resources};
 use berth_crds::conditions;
 use serde_json::{Value, json};
@@ -38,18 +38,22 @@ fn place(group: &str, zone: &str) -> Place {
 }
 
 /// One running VM of 30 GiB, and an empty slot of 12 GiB.
-fn cycle(group: &FlavorGroup) -> CycleFacts<'_> {
-    let places = vec![PlaceFacts { group, probed: Some(probed(group)), committed_slots: 3 }];
+fn cycle(group: &FlavorGroup) -> CycleFacts {
+    let places = vec![PlaceFacts { group: group.name.clone(), probed: Some(probed(group)) }];
     let running = Occupied { instances: 1, resources: size(30, 10), units: 30 };
     let reserved = Occupied { instances: 1, resources: size(12, 4), units: 12 };
     CycleFacts {
+        groups: Arc::new([group.clone()].into_iter().collect()),
         zones: vec![ZoneFacts { zone: ZONE.into(), hosts: hosts(), places }],
+        unreadable: BTreeMap::new(),
         running: Ok([(place("amber", ZONE), running)].into()),
         reserved: [(place("amber", ZONE), reserved)].into(),
+        accepted: [(place("amber", ZONE), vec![spec("36Gi")])].into(),
         stored: Vec::new(),
         is_complete: true,
         absent_before: BTreeSet::new(),
         now: at(0),
+        trusted_now: Some(at(0)),
     }
 }
 
@@ -182,6 +186,50 @@ fn nothing_is_deleted_while_a_cluster_is_away_and_its_objects_are_not_ready() {
     let written: Vec<_> =
         plan.writes.iter().map(|one| (one.object.spec.availability_zone.as_str(), ready(one).0)).collect();
     assert_eq!(written, [(ZONE, "True".to_owned()), ("az-away", "False".to_owned())], "the other zone is computed");
+}
+
+#[test]
+fn the_message_says_why_the_numbers_may_be_old() {
+    let mut group = amber();
+    let all = vec![stored_for("amber", "az-away"), stored_for("amber", "az-gone"), stored_for("bare", ZONE)];
+    let unreadable = [("az-away".into(), "no route to host".to_owned())].into();
+    let mut facts = CycleFacts { stored: all, is_complete: false, unreadable, ..cycle(&group) };
+    (group.name, group.flavors) = ("bare".into(), Vec::new());
+    facts.groups = Arc::new([amber(), group].into_iter().collect());
+    let messages = |plan: &CapacityPlan| plan.writes.iter().skip(1).map(|write| ready(write).1).collect::<Vec<_>>();
+    let no_flavor = "the flavor group has no flavor with memory; capacity data may be stale";
+    assert_eq!(
+        messages(&plan(&facts)),
+        [
+            "the zone cannot be read: no route to host; capacity data may be stale",
+            "not all clusters can be read; capacity data may be stale",
+            no_flavor
+        ]
+    );
+    facts.stored.drain(..2);
+    facts.is_complete = true;
+    facts.absent_before = [place("bare", ZONE)].into();
+    let complete = plan(&facts);
+    assert!(complete.orphans.is_empty() && complete.absent.is_empty(), "a group that cannot be probed is not absent");
+    assert_eq!(messages(&complete), [no_flavor]);
+}
+
+#[test]
+fn without_a_trusted_time_a_commitment_that_may_have_ended_counts() {
+    let group = amber();
+    let ended = berth_core::commitment::Spec { end: Some(at(-1)), ..spec("36Gi") };
+    let accepted: AcceptedByPlace = [(place("amber", ZONE), vec![ended])].into();
+    for (trusted_now, expected) in [(Some(at(0)), 0), (None, 3)] {
+        let plan = plan(&CycleFacts { accepted: accepted.clone(), trusted_now, ..cycle(&group) });
+        assert_eq!(status(only(&plan))["committedCapacity"], expected);
+    }
+}
+
+#[test]
+fn the_first_status_is_that_of_the_first_generation() {
+    let plan = plan(&cycle(&amber()));
+    let conditions = &only(&plan).object.status.as_ref().unwrap().conditions;
+    assert_eq!(conditions::ready(conditions).unwrap().observed_generation, Some(1));
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Which zones can be read, over two clusters.
 
 use berth_cluster::Stores;
-use berth_cluster::testing::{applied_raw, failing, sync};
+use berth_cluster::testing::{applied, applied_raw, failing, sync};
 use berth_core::Resources;
 use berth_core::host::Amounts;
-use berth_core::testing::host;
-use berth_crds::Knowledge;
+use berth_core::testing::{at, host};
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::conditions::{self, Status};
+use berth_crds::{CommittedResourceStatus, Knowledge, testing};
 use berth_telemetry::config;
 use serde_json::json;
 
@@ -46,11 +48,10 @@ impl Scene {
         Self { stores, routes: Routes::new(&servers) }
     }
 
-    /// The zones that can be read, those that cannot, and whether there can be no others.
-    fn zones(&self) -> (Vec<String>, Vec<String>, bool) {
+    fn read<T>(&self, read: impl FnOnce(&Reader<'_>) -> T) -> T {
         let (unit_of, vms): (UnitOf, _) = (Arc::new(|_| RamUnit::default()), VmSource::none());
         let flavor_groups = FlavorGroupsCache::new(Store::<Knowledge>::new(&[]));
-        let reader = Reader {
+        read(&Reader {
             capacities: &self.stores.capacities,
             hypervisors: &self.stores.hypervisors,
             reservations: &self.stores.reservations,
@@ -59,9 +60,13 @@ impl Scene {
             vms: &vms,
             routes: &self.routes,
             unit_of: &unit_of,
-        };
+        })
+    }
+
+    /// The zones that can be read, those that cannot, and whether there can be no others.
+    fn zones(&self) -> (Vec<String>, Vec<String>, bool) {
         let hosts = [host_in("a", ClusterName::home()), host_in("b", remote()), host_in("", ClusterName::home())];
-        let zones = reader.zones(&hosts);
+        let zones = self.read(|reader| reader.zones(&hosts));
         let names = |zones: Vec<&Zone>| zones.into_iter().map(Zone::to_string).collect();
         (names(zones.readable.keys().collect()), names(zones.unreadable.keys().collect()), zones.is_complete)
     }
@@ -88,6 +93,22 @@ fn a_cluster_that_cannot_be_read_stops_its_own_zones_only() {
     failing(&scene.stores.commitments, &ClusterName::home(), None);
     failing(&scene.stores.capacities, &remote(), why);
     assert_eq!(scene.zones(), found(&["a", "b"], &[], false), "nothing may be deleted");
+}
+
+/// The other object with its UUID counts.
+#[test]
+fn a_commitment_that_is_not_served_is_not_counted() {
+    let scene = Scene::new();
+    for (name, reason) in [("served", Reason::Accepted), ("copy", Reason::DuplicateUuid)] {
+        let mut object = testing::commitment("uuid-1", "8Gi");
+        object.metadata.name = Some(name.to_owned());
+        let ready = conditions::ready_condition(Status::True, reason.as_str(), "", None, at(0));
+        let (accepted_spec, conditions) = (Some(object.spec.clone()), vec![ready]);
+        object.status = Some(CommittedResourceStatus { accepted_spec, conditions, ..Default::default() });
+        applied(&scene.stores.commitments, &ClusterName::home(), object);
+    }
+    let counted: usize = scene.read(|reader| reader.accepted()).values().map(Vec::len).sum();
+    assert_eq!(counted, 1);
 }
 
 /// What it takes is not known.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use berth_capacity::{CapacityController, CapacityMetrics, Context, Settings};
 use berth_cluster::testing::{failing, opened};
-use berth_cluster::{FlavorGroupsCache, Routes};
+use berth_cluster::{FlavorGroupsCache, Routes, Stores, Writer};
 use berth_core::flavor::Flavor;
 use berth_core::liquid::info::{ServiceInfo, build_resources};
 use berth_core::liquid::resources::{GroupResources, ResourceConfig, ResourceFlags};
@@ -31,6 +31,10 @@ use berth_testkit::{Driver, Server, World, seeds};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+
+mod two_clusters;
+
+pub use two_clusters::{TwoClusters, free_slots};
 
 pub const MINUTE: Duration = Duration::from_secs(60);
 pub const HOUR: Duration = Duration::from_secs(3600);
@@ -83,31 +87,44 @@ pub fn gp_features() -> Value {
 impl Process {
     fn start(server: &Server, clock: &Arc<dyn Clock>, unit: &Arc<AtomicU64>) -> Self {
         let (world, metrics) = (World::new(server), Metrics::new(&[].into()).unwrap());
-        let (stores, vms, unit) = (&world.stores, VmSource::new(clock.clone(), HOUR), unit.clone());
-        let pipeline = "kvm-general-purpose-load-balancing".to_owned();
-        let controller = CapacityController::new(Context {
-            capacities: world.writer(&stores.capacities),
-            commitments: stores.commitments.clone(),
-            hypervisors: stores.hypervisors.clone(),
-            reservations: stores.reservations.clone(),
-            pipelines: stores.pipelines.clone(),
-            flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-            vms: vms.clone(),
-            routes: Routes::home_only(),
-            scheduler: world.scheduler.clone(),
-            unit_of: Arc::new(move |_| RamUnit::new(unit.load(Ordering::Relaxed)).unwrap()),
-            clock: clock.clone(),
-            ids: FreshIds::counted(),
-            metrics: CapacityMetrics::register(&metrics, &stores.capacities, (clock.clone(), MAX_AGE)).unwrap(),
-            settings: Settings {
-                interval: INTERVAL,
-                least_interval: LEAST,
-                total_pipeline: pipeline.clone(),
-                placeable_pipeline: pipeline,
-            },
-        });
+        let vms = VmSource::new(clock.clone(), HOUR);
+        let capacities = world.writer(&world.stores.capacities);
+        let parts = (&world.stores, capacities, world.scheduler.clone(), Routes::home_only());
+        let controller = CapacityController::new(context(parts, (&vms, unit), clock, &metrics));
         let driver = Driver::start(&world, controller, opened()).unwrap();
         Self { world, vms, metrics, driver }
+    }
+}
+
+type Parts<'a> = (&'a Stores, Writer<FlavorGroupCapacity>, Arc<BuiltIn>, Routes);
+
+fn context(
+    (stores, capacities, scheduler, routes): Parts<'_>,
+    (vms, unit): (&VmSource, &Arc<AtomicU64>),
+    clock: &Arc<dyn Clock>,
+    metrics: &Metrics,
+) -> Context<BuiltIn> {
+    let (pipeline, unit) = ("kvm-general-purpose-load-balancing".to_owned(), unit.clone());
+    Context {
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        reservations: stores.reservations.clone(),
+        pipelines: stores.pipelines.clone(),
+        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        vms: vms.clone(),
+        routes,
+        scheduler,
+        unit_of: Arc::new(move |_| RamUnit::new(unit.load(Ordering::Relaxed)).unwrap()),
+        clock: clock.clone(),
+        ids: FreshIds::counted(),
+        metrics: CapacityMetrics::register(metrics, &stores.capacities, (clock.clone(), MAX_AGE)).unwrap(),
+        settings: Settings {
+            interval: INTERVAL,
+            least_interval: LEAST,
+            total_pipeline: pipeline.clone(),
+            placeable_pipeline: pipeline,
+        },
+        capacities,
     }
 }
 

@@ -57,8 +57,7 @@ fn waits(object: &CommittedResource) -> bool {
 
 /// The cores that it holds, unless another object with the UUID is served.
 fn counted(object: Option<&CommittedResource>) -> Option<Held> {
-    let object =
-        object.filter(|object| ready(object).is_none_or(|reported| reported.reason != Some(Reason::DuplicateUuid)))?;
+    let object = object.filter(|object| !facts::is_duplicate(object))?;
     held(object, reported_time(object), labels::pause_annotation(object.annotations()).is_some())
 }
 

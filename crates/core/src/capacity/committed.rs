@@ -8,16 +8,16 @@ use crate::ids::Zone;
 use crate::units::Bytes;
 
 /// The accepted memory of active commitments that have not ended, as whole slots of the smallest flavor. The sum is rounded
-/// down, not each commitment.
+/// down, not each commitment. Without a time nothing has ended.
 pub fn committed_slots<'a>(
     accepted: impl IntoIterator<Item = &'a Spec>,
     group: &FlavorGroup,
     zone: &Zone,
-    now: Timestamp,
+    now: Option<Timestamp>,
 ) -> u64 {
     let counts = |spec: &&Spec| {
         let is_active = matches!(spec.state, State::Guaranteed | State::Confirmed);
-        let has_ended = spec.end.is_some_and(|end| end < now);
+        let has_ended = now.zip(spec.end).is_some_and(|(now, end)| end < now);
         let is_of_place = spec.group == group.name && spec.zone == *zone;
         is_of_place && spec.resource == ResourceType::Memory && is_active && !has_ended
     };
@@ -42,7 +42,7 @@ mod tests {
     }
 
     fn slots(accepted: &[Spec]) -> u64 {
-        committed_slots(accepted, &group(), &"az-a".into(), at(0))
+        committed_slots(accepted, &group(), &"az-a".into(), Some(at(0)))
     }
 
     #[test]
@@ -63,6 +63,8 @@ mod tests {
         let other = Spec { group: "other".into(), ..spec("8Gi") };
         assert_eq!(slots(&[ended, ends_now, elsewhere, other, spec("-8Gi")]), 2);
         let empty = FlavorGroup { flavors: Vec::new(), ..amber() };
-        assert_eq!(committed_slots(&[spec("8Gi")], &empty, &"az-a".into(), at(0)), 0);
+        assert_eq!(committed_slots(&[spec("8Gi")], &empty, &"az-a".into(), Some(at(0))), 0);
+        let ended = Spec { end: Some(at(-1)), ..spec("8Gi") };
+        assert_eq!(committed_slots(&[ended], &group(), &"az-a".into(), None), 2, "without a time");
     }
 }

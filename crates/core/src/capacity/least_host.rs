@@ -1,74 +1,84 @@
-//! The smallest of many keys that change all the time: an update compares a few keys, where a walk would compare all.
+//! The host where a group takes its next slot, in a tree that follows the changes of what is left on hosts.
 
 use std::fmt;
 
-/// What hosts are ordered by: the remainder of the memory, the memory, the cores.
-pub(super) type Key = (i64, i64, i64);
+use crate::units::Resources;
 
-/// Keys by their positions, as a tree of the positions with the smallest ones. Of equal keys that at the first position counts.
+/// What hosts are ordered by: the memory that would be wasted at the end, the memory, the cores.
+type Key = (i64, i64, i64);
+
+/// The host with the smallest key for a group, as a tree of its hosts. Of equal keys that of the first host counts.
+///
+/// The tree has no keys: they are computed from what is left when hosts are compared, so that the trees of all groups fit into the
+/// cache of a processor.
 #[derive(Clone)]
-pub(super) struct LeastKey {
-    keys: Vec<Key>,
-    /// The root is at 1, the children of `n` are at `2n` and `2n + 1`, and the positions follow from `leaves` on.
+pub(super) struct LeastHost {
+    need: Resources,
+    /// The root is at 1, the children of `n` are at `2n` and `2n + 1`, and all hosts follow from `leaves` on.
     least: Vec<u32>,
     leaves: usize,
-    present: usize,
 }
 
-/// No memory leaves such a remainder.
-const ABSENT: Key = (i64::MAX, i64::MAX, i64::MAX);
+/// A host that the need does not fit, or no host below a node.
+const NONE: u32 = u32::MAX;
 
-impl LeastKey {
-    pub(super) fn new(mut keys: Vec<Key>) -> Self {
-        let (leaves, present) = (keys.len().next_power_of_two(), keys.len());
-        keys.resize(leaves, ABSENT);
-        let mut least: Vec<u32> = vec![0; leaves];
-        least.extend(0..u32::try_from(leaves).unwrap_or(u32::MAX));
-        let mut tree = Self { keys, least, leaves, present };
-        (1..leaves).rev().for_each(|node| tree.least[node] = tree.smaller_child(node));
+impl LeastHost {
+    /// `hosts` are those that the need fits, of all that `left` has.
+    pub(super) fn new(need: Resources, hosts: &[usize], left: &[Resources]) -> Self {
+        let leaves = left.len().next_power_of_two();
+        let mut tree = Self { need, least: vec![NONE; 2 * leaves], leaves };
+        for host in hosts {
+            tree.least[leaves + host] = u32::try_from(*host).unwrap_or(NONE);
+        }
+        for node in (1..leaves).rev() {
+            let children = [tree.least[2 * node], tree.least[2 * node + 1]];
+            let least = children.into_iter().filter(|host| *host != NONE).min_by_key(|host| tree.rank(*host, left));
+            tree.least[node] = least.unwrap_or(NONE);
+        }
         tree
     }
 
-    /// How many keys there are.
-    pub(super) fn len(&self) -> usize {
-        self.present
-    }
-
-    /// The position of the smallest key.
+    /// The host with the smallest key, once all hosts of which less is left than before were updated.
     pub(super) fn first(&self) -> Option<usize> {
-        (self.present > 0).then(|| self.least[1] as usize)
+        Some(self.least[1]).filter(|host| *host != NONE).map(|host| host as usize)
     }
 
-    /// Gives a key that is there another value.
-    pub(super) fn update(&mut self, position: usize, key: Key) {
-        self.keys[position] = key;
-        let mut node = self.leaves + position;
+    /// What is left on a host has changed. One that the need no longer fits is removed. Hosts that have changed together
+    /// may be updated in any order.
+    pub(super) fn update(&mut self, host: usize, left: &[Resources]) {
+        let mut node = self.leaves + host;
+        let Some(changed) = Some(self.least[node]).filter(|leaf| *leaf != NONE) else { return };
+        let mut best = self.need.fits(left[host]).then(|| self.rank(changed, left));
+        if best.is_none() {
+            self.least[node] = NONE;
+        }
         while node > 1 {
+            let sibling = self.least[node ^ 1];
+            if sibling != NONE {
+                let other = self.rank(sibling, left);
+                best = Some(best.map_or(other, |best| best.min(other)));
+            }
             node /= 2;
-            let (before, after) = (self.least[node], self.smaller_child(node));
-            if before as usize != position && after as usize != position {
-                // Above this node the key counted for nothing and still does.
+            let (before, after) = (self.least[node], best.map_or(NONE, |(_, host)| host));
+            if before == after && after != changed {
+                // Above this node the host counted for nothing and still does.
                 return;
             }
             self.least[node] = after;
         }
     }
 
-    /// Removes a key that is there.
-    pub(super) fn remove(&mut self, position: usize) {
-        self.present -= 1;
-        self.update(position, ABSENT);
-    }
-
-    fn smaller_child(&self, node: usize) -> u32 {
-        let (left, right) = (self.least[2 * node], self.least[2 * node + 1]);
-        if self.keys[right as usize] < self.keys[left as usize] { right } else { left }
+    fn rank(&self, host: u32, left: &[Resources]) -> (Key, u32) {
+        let Resources { memory, cpu } = left[host as usize];
+        let memory = memory.get();
+        let wasted = memory.checked_rem(self.need.memory.get()).unwrap_or(0);
+        ((wasted, memory, cpu.get()), host)
     }
 }
 
-impl fmt::Debug for LeastKey {
+impl fmt::Debug for LeastHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeastKey").field("present", &self.present).field("first", &self.first()).finish_non_exhaustive()
+        f.debug_struct("LeastHost").field("need", &self.need).field("first", &self.first()).finish_non_exhaustive()
     }
 }
 
@@ -77,38 +87,61 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::units::{Bytes, Cores};
+
+    fn size(memory: i64, cpu: i64) -> Resources {
+        Resources::new(Bytes::new(memory), Cores::new(cpu))
+    }
+
+    /// Of memory without a remainder, then the least, then the fewest cores, then the first.
+    fn walk(need: Resources, hosts: &[usize], left: &[Resources]) -> Option<usize> {
+        let fitting = hosts.iter().copied().filter(|host| need.fits(left[*host]));
+        let rank = |host: &usize| {
+            let Resources { memory, cpu } = left[*host];
+            (memory.get() % need.memory.get(), memory, cpu, *host)
+        };
+        fitting.min_by_key(rank)
+    }
 
     #[test]
-    fn the_first_of_equal_keys_counts_and_without_keys_there_is_none() {
-        let mut tree = LeastKey::new(vec![(2, 0, 0), (1, 5, 0), (1, 5, 0)]);
-        assert_eq!((tree.first(), tree.len()), (Some(1), 3));
-        tree.remove(1);
-        assert_eq!((tree.first(), tree.len()), (Some(2), 2));
-        tree.update(0, (1, 4, 9));
+    fn the_first_of_equal_hosts_counts_and_without_hosts_there_is_none() {
+        let mut left = vec![size(6, 1), size(5, 1), size(5, 1)];
+        let mut tree = LeastHost::new(size(4, 1), &[0, 1, 2], &left);
+        assert_eq!(tree.first(), Some(1));
+        left[1] = size(1, 1);
+        tree.update(1, &left);
+        assert_eq!(tree.first(), Some(2));
+        left[0] = size(4, 1);
+        tree.update(0, &left);
         assert_eq!(tree.first(), Some(0));
-        tree.remove(0);
-        tree.remove(2);
-        assert_eq!((tree.first(), tree.len()), (None, 0));
-        assert_eq!(LeastKey::new(Vec::new()).first(), None);
+        (left[0], left[2]) = (size(0, 1), size(0, 1));
+        [0, 2].iter().for_each(|host| tree.update(*host, &left));
+        assert_eq!(tree.first(), None);
+        assert_eq!(LeastHost::new(size(4, 1), &[], &[]).first(), None);
     }
 
     proptest! {
+        /// Several hosts change before the tree follows.
         #[test]
         fn the_tree_finds_what_a_walk_finds(
-            keys in prop::collection::vec((0..4_i64, 0..3_i64, 0..3_i64), 0..20),
-            changes in prop::collection::vec((any::<prop::sample::Index>(), prop::option::of((0..4_i64, 0..3_i64, 0..3_i64))), 0..60),
+            hosts in prop::collection::vec((3..40_i64, 1..4_i64, any::<bool>()), 0..20),
+            takes in prop::collection::vec(
+                prop::collection::vec((any::<prop::sample::Index>(), 1..8_i64), 1..5), 0..30),
         ) {
-            let (mut tree, mut plain) = (LeastKey::new(keys.clone()), keys.into_iter().map(Some).collect::<Vec<_>>());
-            for (at, key) in changes {
-                let present: Vec<usize> = (0..plain.len()).filter(|at| plain[*at].is_some()).collect();
-                prop_assert_eq!(tree.len(), present.len());
-                prop_assert_eq!(tree.first(), present.iter().copied().min_by_key(|at| (plain[*at], *at)));
-                let Some(&at) = (!present.is_empty()).then(|| &present[at.index(present.len())]) else { break };
-                plain[at] = key;
-                match key {
-                    Some(key) => tree.update(at, key),
-                    None => tree.remove(at),
+            let need = size(3, 1);
+            let mut left: Vec<Resources> = hosts.iter().map(|(memory, cpu, _)| size(*memory, *cpu)).collect();
+            let candidates: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].2).collect();
+            let mut tree = LeastHost::new(need, &candidates, &left);
+            for take in takes {
+                prop_assert_eq!(tree.first(), walk(need, &candidates, &left));
+                if hosts.is_empty() {
+                    break;
                 }
+                let changed: Vec<usize> = take.iter().map(|(at, _)| at.index(hosts.len())).collect();
+                for (host, (_, memory)) in changed.iter().zip(&take) {
+                    left[*host] -= size(*memory, 0);
+                }
+                changed.iter().for_each(|host| tree.update(*host, &left));
             }
         }
     }

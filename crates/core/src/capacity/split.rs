@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::mem;
 
-use super::least_key::{Key, LeastKey};
+use super::least_host::LeastHost;
 use crate::ids::GroupName;
 use crate::units::Resources;
 
@@ -33,90 +34,121 @@ pub struct Split {
 /// at the end, then where the least is free, so that hosts are filled one after the other. The result depends only on the values.
 pub fn split(groups: &[SharingGroup], free: &[Resources]) -> Split {
     let mut sharing = Sharing::new(groups, free);
-    while sharing.play_round(&mut |_, _, _| {}) {}
-    let slots = sharing.groups.iter().map(|group| group.slots).collect();
-    Split { slots, left: sharing.hosts.into_iter().map(|host| host.left).collect() }
+    while sharing.run_round() {}
+    Split { slots: sharing.groups.iter().map(|group| group.slots).collect(), left: sharing.left }
 }
 
 /// A split that has not ended yet.
 struct Sharing {
     groups: Vec<Group>,
-    hosts: Vec<Host>,
-    /// The groups that have a host left, in the order of the last round.
+    /// What is left on each host.
+    left: Vec<Resources>,
+    /// The groups whose need fits what is left on each host, with that need.
+    fitting: Vec<Vec<(usize, Resources)>>,
+    /// The groups that have a host left, in the order of the round.
     order: Vec<usize>,
+    /// The hosts of the slots of the round, and of the round before.
+    taken: Vec<usize>,
+    taken_before: Vec<usize>,
+    distinct: DistinctHosts,
 }
 
 struct Group {
     need: Resources,
     /// Its place among groups with the same number of hosts.
     rank: usize,
-    /// Its candidates, as positions of hosts.
-    candidates: Vec<usize>,
-    /// The keys of those candidates that its need still fits.
-    remaining: LeastKey,
+    /// Its candidates that the need fits.
+    least: LeastHost,
+    /// How many of them there were at the end of the last round.
+    hosts: usize,
+    /// How many slots of the round had been taken when it followed the changes of hosts.
+    followed: usize,
     slots: u64,
-}
-
-struct Host {
-    left: Resources,
-    /// The groups whose need fits what is left, each with the position of the host among its candidates.
-    groups: Vec<(usize, usize)>,
 }
 
 impl Sharing {
     fn new(groups: &[SharingGroup], free: &[Resources]) -> Self {
-        let host = |free: &Resources| Host { left: free.at_least_zero(), groups: Vec::new() };
-        let mut hosts: Vec<Host> = free.iter().map(host).collect();
+        let left: Vec<Resources> = free.iter().map(|free| free.at_least_zero()).collect();
+        let mut fitting = vec![Vec::new(); left.len()];
         let ranks = ranks(groups);
-        let shared =
-            groups.iter().enumerate().map(|(at, group)| Group::new(group, at, ranks[at], &mut hosts)).collect();
-        Self { groups: shared, hosts, order: (0..groups.len()).collect() }
+        let group = |(at, group): (usize, &SharingGroup)| {
+            let need = group.need.at_least_zero();
+            let fits = |host: &usize| need != Resources::ZERO && left.get(*host).is_some_and(|left| need.fits(*left));
+            let hosts: Vec<usize> = group.candidates.iter().copied().filter(fits).collect();
+            hosts.iter().for_each(|host| fitting[*host].push((at, need)));
+            let least = LeastHost::new(need, &hosts, &left);
+            Group { need, rank: ranks[at], least, hosts: hosts.len(), followed: 0, slots: 0 }
+        };
+        let groups: Vec<Group> = groups.iter().enumerate().map(group).collect();
+        let (order, distinct) = ((0..groups.len()).collect(), DistinctHosts::new(left.len()));
+        Self { groups, left, fitting, order, taken: Vec::new(), taken_before: Vec::new(), distinct }
     }
 
-    /// Lets each group take a slot; false if none could. `taken` is called with the group, the host and what is left on it.
-    fn play_round(&mut self, taken: &mut impl FnMut(usize, usize, Resources)) -> bool {
-        let Self { groups, hosts, order } = self;
-        order.retain(|group| groups[*group].remaining.len() > 0);
-        order.sort_unstable_by_key(|group| (groups[*group].remaining.len(), groups[*group].rank));
-        for &group in &*order {
-            let Some(first) = groups[group].remaining.first() else { continue };
-            let host = groups[group].candidates[first];
-            groups[group].slots += 1;
-            let need = groups[group].need;
-            hosts[host].take(need, groups);
-            taken(group, host, hosts[host].left);
+    /// Lets each group take a slot; false if none could.
+    fn run_round(&mut self) -> bool {
+        mem::swap(&mut self.taken, &mut self.taken_before);
+        self.taken.clear();
+        let groups = &self.groups;
+        self.order.retain(|group| groups[*group].hosts > 0);
+        self.order.sort_unstable_by_key(|group| (groups[*group].hosts, groups[*group].rank));
+        for at in 0..self.order.len() {
+            self.take_slot(self.order[at]);
         }
-        !order.is_empty()
+        self.drop_full_hosts();
+        !self.order.is_empty()
     }
-}
 
-impl Group {
-    fn new(group: &SharingGroup, number: usize, rank: usize, hosts: &mut [Host]) -> Self {
-        let need = group.need.at_least_zero();
-        let fits = |host: &usize| need != Resources::ZERO && hosts.get(*host).is_some_and(|host| need.fits(host.left));
-        let candidates: Vec<usize> = group.candidates.iter().copied().filter(fits).collect();
-        for (position, host) in candidates.iter().enumerate() {
-            hosts[*host].groups.push((number, position));
-        }
-        let keys = candidates.iter().map(|host| key(hosts[*host].left, need)).collect();
-        Self { need, rank, candidates, remaining: LeastKey::new(keys), slots: 0 }
-    }
-}
-
-impl Host {
-    fn take(&mut self, need: Resources, groups: &mut [Group]) {
-        self.left -= need;
-        let left = self.left;
-        self.groups.retain(|&(group, position)| {
-            let Group { need, remaining, .. } = &mut groups[group];
-            let fits = need.fits(left);
-            if fits {
-                remaining.update(position, key(left, *need));
-            } else {
-                remaining.remove(position);
+    /// A host that several groups have taken slots from since the last turn of the group is followed once.
+    fn take_slot(&mut self, number: usize) {
+        let group = &mut self.groups[number];
+        self.distinct.restart();
+        for host in self.taken_before[group.followed..].iter().chain(&self.taken) {
+            if self.distinct.add(*host) {
+                group.least.update(*host, &self.left);
             }
-            fits
-        });
+        }
+        group.followed = self.taken.len();
+        let Some(host) = group.least.first() else { return };
+        group.slots += 1;
+        self.left[host] -= group.need;
+        self.taken.push(host);
+    }
+
+    /// Counts the hosts of each group again.
+    fn drop_full_hosts(&mut self) {
+        let Self { groups, left, fitting, taken, distinct, .. } = self;
+        distinct.restart();
+        for &host in &*taken {
+            if distinct.add(host) {
+                fitting[host].retain(|&(group, need)| {
+                    let fits = need.fits(left[host]);
+                    groups[group].hosts -= usize::from(!fits);
+                    fits
+                });
+            }
+        }
+    }
+}
+
+/// Hosts that were seen already.
+struct DistinctHosts {
+    /// The number of the last pass in which each host was seen.
+    seen: Vec<u64>,
+    pass: u64,
+}
+
+impl DistinctHosts {
+    fn new(hosts: usize) -> Self {
+        Self { seen: vec![0; hosts], pass: 0 }
+    }
+
+    fn restart(&mut self) {
+        self.pass += 1;
+    }
+
+    /// False for one that was seen in this pass.
+    fn add(&mut self, host: usize) -> bool {
+        mem::replace(&mut self.seen[host], self.pass) != self.pass
     }
 }
 
@@ -132,11 +164,6 @@ fn ranks(groups: &[SharingGroup]) -> Vec<usize> {
         ranks[at] = rank;
     }
     ranks
-}
-
-fn key(left: Resources, need: Resources) -> Key {
-    let memory = left.memory.get();
-    (memory.checked_rem(need.memory.get()).unwrap_or(0), memory, left.cpu.get())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::slots::{free_capacity, slots, times, total_capacity};
-use super::split::{SharingGroup, split};
+use super::split::{SharingGroup, Split, split};
 use crate::host::Amounts;
 use crate::ids::{FlavorName, GroupName};
 use crate::units::Resources;
@@ -61,11 +61,20 @@ pub struct GroupCapacity {
     pub exclusive: Resources,
 }
 
-/// The capacity of each group, in the order of the groups. The hosts are in the order of their names.
-pub fn zone_capacity(groups: &[ProbedGroup], hosts: &[ProbedHost]) -> Vec<GroupCapacity> {
+/// The capacity of a zone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZoneCapacity {
+    /// In the order of the groups.
+    pub groups: Vec<GroupCapacity>,
+    /// What no group gets of the hosts that are candidates of one, with their positions.
+    pub left: Vec<(usize, Resources)>,
+}
+
+/// Splits the free capacity of a zone. The hosts are in the order of their names.
+pub fn zone_capacity(groups: &[ProbedGroup], hosts: &[ProbedHost]) -> ZoneCapacity {
     let free: Vec<Resources> = hosts.iter().map(|host| host.free.at_least_zero()).collect();
     let sharing: Vec<SharingGroup> = groups.iter().map(|group| sharing_group(group, &free)).collect();
-    let shares = split(&sharing, &free).slots;
+    let Split { slots: shares, left } = split(&sharing, &free);
     let capacity = |((group, sharing), exclusive_slots): ((&ProbedGroup, &SharingGroup), u64)| {
         let mut flavors: Vec<FlavorSlots> = group.flavors.iter().map(|flavor| flavor_slots(flavor, hosts)).collect();
         let totals = group.flavors.iter().zip(&flavors).map(|(flavor, slots)| (flavor.size, slots.total_slots));
@@ -75,7 +84,9 @@ pub fn zone_capacity(groups: &[ProbedGroup], hosts: &[ProbedHost]) -> Vec<GroupC
         let (free, exclusive) = (free_capacity(sharing.need, candidates), times(sharing.need, exclusive_slots));
         GroupCapacity { flavors, total, free, exclusive_slots, exclusive }
     };
-    groups.iter().zip(&sharing).zip(shares).map(capacity).collect()
+    let candidates: BTreeSet<usize> = sharing.iter().flat_map(|group| &group.candidates).copied().collect();
+    let left = candidates.into_iter().map(|host| (host, left[host])).collect();
+    ZoneCapacity { groups: groups.iter().zip(&sharing).zip(shares).map(capacity).collect(), left }
 }
 
 /// The candidates are the hosts that have at least one slot of the smallest flavor now.
@@ -136,12 +147,14 @@ mod tests {
             vec![flavor("small", (8, 2), &[0, 1, 2], &[0, 1, 2]), flavor("large", (32, 4), &[0, 1, 2], &[0, 1])],
         );
         let hana = group("hana", vec![flavor("hana_s", (32, 8), &[0, 1], &[0, 1])]);
-        let [gp, hana] = zone_capacity(&[gp, hana], &hosts).try_into().unwrap();
+        let ZoneCapacity { groups, left } = zone_capacity(&[gp, hana], &hosts);
+        let [gp, hana] = groups.try_into().unwrap();
         assert_eq!(flavor_counts(&gp), [("large", [10, 3, 3, 2]), ("small", [40, 3, 16, 3])]);
         assert_eq!((gp.total, gp.free), (size((320, 80)), size((128, 32))));
         assert_eq!((gp.exclusive_slots, gp.exclusive), (4, size((32, 8))));
         assert_eq!(flavor_counts(&hana), [("hana_s", [8, 2, 3, 2])]);
         assert_eq!((hana.free, hana.exclusive_slots, hana.exclusive), (size((96, 24)), 3, size((96, 24))));
+        assert_eq!(left, [(0, size((0, 0))), (1, size((0, 0))), (2, size((0, 6)))]);
     }
 
     #[test]
@@ -150,9 +163,9 @@ mod tests {
             ProbedHost { capacity: Amounts { memory: None, cpu: Some(Cores::new(8)) }, ..host((0, 0), (64, 1)) };
         let over_booked = ProbedHost { free: Resources::new(Bytes::new(-5), Cores::new(9)), ..host((16, 4), (0, 0)) };
         let all = [0, 1, 7];
-        let [found] = zone_capacity(&[group("g", vec![flavor("f", (8, 2), &all, &all)])], &[unknown, over_booked])
-            .try_into()
-            .unwrap();
+        let found = zone_capacity(&[group("g", vec![flavor("f", (8, 2), &all, &all)])], &[unknown, over_booked]);
+        assert_eq!(found.left, []);
+        let [found] = found.groups.try_into().unwrap();
         assert_eq!(flavor_counts(&found), [("f", [2, 1, 0, 0])]);
         assert_eq!((found.free, found.exclusive_slots), (Resources::ZERO, 0), "explicit zeros");
     }
@@ -160,8 +173,9 @@ mod tests {
     #[test]
     fn a_host_that_the_scheduler_refuses_is_no_candidate() {
         let hosts = [host((16, 4), (16, 4)), host((16, 4), (16, 4))];
-        let [found] =
-            zone_capacity(&[group("g", vec![flavor("f", (8, 2), &[0, 1], &[1])])], &hosts).try_into().unwrap();
+        let found = zone_capacity(&[group("g", vec![flavor("f", (8, 2), &[0, 1], &[1])])], &hosts);
+        assert_eq!(found.left, [(1, Resources::ZERO)]);
+        let [found] = found.groups.try_into().unwrap();
         assert_eq!((found.total, found.free, found.exclusive), (size((32, 8)), size((16, 4)), size((16, 4))));
     }
 }

@@ -5,7 +5,8 @@ use berth_core::commitment::{ResourceType, Spec, State};
 use berth_core::quantity::{binary, decimal};
 
 use super::values::instant;
-use crate::{CommitmentState, CommittedResource, CommittedResourceSpec, Time, committed_resource, labels};
+use crate::conditions::commitment::Reason;
+use crate::{CommitmentState, CommittedResource, CommittedResourceSpec, Time, committed_resource, conditions, labels};
 
 /// The wanted spec.
 pub fn spec(object: &CommittedResource) -> Spec {
@@ -15,6 +16,12 @@ pub fn spec(object: &CommittedResource) -> Spec {
 /// The spec of the last acceptance.
 pub fn accepted_spec(object: &CommittedResource) -> Option<Spec> {
     object.status.as_ref()?.accepted_spec.as_ref().map(spec_of)
+}
+
+/// Whether another object with the same UUID is served in its place, as its condition says.
+pub fn is_duplicate(object: &CommittedResource) -> bool {
+    let ready = object.status.as_ref().and_then(|status| conditions::ready(&status.conditions));
+    ready.is_some_and(|ready| Reason::parse(&ready.reason) == Some(Reason::DuplicateUuid))
 }
 
 /// A spec, wherever it stands.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_crds::facts::is_up_to_date;
 use berth_crds::{FlavorGroupCapacity, FlavorGroupCapacityStatus, Hypervisor, conditions, labels, resources};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -57,7 +56,7 @@ fn too_old<'a>(
     };
     let outdated = capacities
         .iter()
-        .filter(move |(_, object)| is_ready(object) && !is_up_to_date(object, facts.now, facts.max_age));
+        .filter(move |(_, object)| is_ready(object) && !was_written_within(object, facts.max_age, facts.now));
     outdated.map(|(key, _)| Violation::new(Invariant::CapacityTooOld, key, "is Ready and too old"))
 }
 
@@ -107,6 +106,11 @@ fn hosts_have(snapshot: &Snapshot, zone: &str, resource: &str) -> i128 {
     };
     let is_here = |host: &&Arc<Hypervisor>| host.labels().get(labels::ZONE).is_some_and(|label| label == zone);
     snapshot.hosts.values().filter(is_here).filter_map(|host| of_host(host)).sum()
+}
+
+fn was_written_within(object: &FlavorGroupCapacity, max_age: Duration, now: Timestamp) -> bool {
+    let written = object.status.as_ref().and_then(|status| status.last_reconcile_at.as_ref());
+    written.is_some_and(|written| now <= written.0 + max_age)
 }
 
 #[cfg(test)]

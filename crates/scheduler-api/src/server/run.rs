@@ -55,7 +55,8 @@ fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerE
     let answer = api.backend.scheduler().answer(&Call {
         request,
         now: (api.surroundings.now)(),
-        time: (api.surroundings.time)(),
+        time: api.surroundings.clock.now(),
+        trusted_time: api.surroundings.clock.trusted_now().ok(),
         chance: (api.surroundings.chance)(),
         guest: guest.as_ref().ok().and_then(Option::as_ref),
         explain: request.options.explain || api.backend.remembers(request),

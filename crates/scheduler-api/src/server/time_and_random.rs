@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use berth_scheduler::Stopwatch;
 use berth_telemetry::clock::Clock;
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 /// Where the endpoint takes the time and random numbers from.
@@ -15,8 +14,8 @@ use tokio::time::Instant;
 pub struct TimeAndRandom {
     /// Monotonic time since the process began: the clock of [`berth_scheduler::BuiltIn::expire`].
     pub now: Arc<dyn Fn() -> Duration + Send + Sync>,
-    /// The time of day, for the ends of claims as users read them.
-    pub time: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// For what ends and begins at a time of day.
+    pub clock: Arc<dyn Clock>,
     /// A number that cannot be foretold, another one each time.
     pub chance: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
@@ -24,7 +23,7 @@ pub struct TimeAndRandom {
 impl TimeAndRandom {
     /// Time counted from `began`, on tokio's clock; random numbers from the operating system's.
     pub fn since(began: Instant, clock: Arc<dyn Clock>) -> Self {
-        Self { now: Arc::new(move || began.elapsed()), time: Arc::new(move || clock.now()), chance: Arc::new(random) }
+        Self { now: Arc::new(move || began.elapsed()), clock, chance: Arc::new(random) }
     }
 }
 

@@ -10,6 +10,7 @@ use berth_scheduler::{BuiltIn, Request};
 use berth_scheduler_api::metrics::ApiMetrics;
 use berth_scheduler_api::server::{Api, ApiLimits, PATH, TimeAndRandom, router};
 use berth_scheduler_api::{Backend, Forward, GuestLookup, Outcome, Role};
+use berth_telemetry::clock::Clock;
 use berth_telemetry::config::{Token, decode};
 use berth_telemetry::metrics::Metrics;
 use jiff::Timestamp;
@@ -29,6 +30,15 @@ pub struct Server {
     has_decided: Arc<AtomicBool>,
 }
 
+/// A clock that stands still.
+struct AtEpoch;
+
+impl Clock for AtEpoch {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+}
+
 impl Server {
     /// Starts a server that requires [`token`].
     pub async fn start(scheduler: Arc<BuiltIn>, role: Role) -> Self {
@@ -38,7 +48,7 @@ impl Server {
         let process = Process { scheduler: scheduler.clone(), role, has_decided: has_decided.clone() };
         let surroundings = TimeAndRandom {
             now: Arc::new(|| Duration::ZERO),
-            time: Arc::new(|| Timestamp::UNIX_EPOCH),
+            clock: Arc::new(AtEpoch),
             chance: Arc::new(|| 0),
         };
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();

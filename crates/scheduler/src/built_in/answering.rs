@@ -57,8 +57,8 @@ impl Inner {
         let request = call.request;
         let overlay = self.without_own_slot(request);
         let untrimmed = untrimmed(request, &self.settings.answers);
-        let decision = self.timed(&overlay, &untrimmed, call.time, call.stopwatch)?;
-        let explanation = call.explain.then(|| self.explain(&overlay, request, Some(call.time))).transpose()?;
+        let decision = self.timed(&overlay, &untrimmed, call.trusted_time, call.stopwatch)?;
+        let explanation = call.explain.then(|| self.explain(&overlay, request, call.trusted_time)).transpose()?;
         Ok((decision, explanation))
     }
 

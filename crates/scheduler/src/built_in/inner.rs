@@ -124,11 +124,11 @@ impl Inner {
         &self,
         overlay: &Overlay<'_>,
         request: &Request,
-        time: Timestamp,
+        time: Option<Timestamp>,
         stopwatch: Option<&dyn Stopwatch>,
     ) -> Result<Decision, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
-        let facts = (&self.fleet, overlay, Some(time));
+        let facts = (&self.fleet, overlay, time);
         engine::run(&pipeline, request, facts, Scope::Request, self.settings.tie_break, stopwatch)
     }
 

@@ -37,16 +37,16 @@ impl BuiltIn {
     /// count any more.
     pub fn adopt(&self, ended: &[VmId], promises: Promises) {
         let mut inner = self.lock();
-        let view = &mut inner.fleet.view;
+        let fleet = &mut inner.fleet;
         for vm in ended.iter().chain(promises.claims.iter().map(|held| &held.claim.instance)) {
-            view.unclaim(vm);
+            fleet.view.unclaim(vm);
         }
         for held in promises.claims {
-            view.restore(held);
+            fleet.restore(held);
         }
         for entry in promises.assumed {
-            if !is_shown(view, &entry) {
-                view.assume(entry);
+            if !is_shown(&fleet.view, &entry) {
+                fleet.view.assume(entry);
             }
         }
     }

@@ -12,6 +12,7 @@ pub(super) fn call(request: &Request) -> Call<'_> {
         request,
         now: Duration::ZERO,
         time: Timestamp::UNIX_EPOCH,
+        trusted_time: Some(Timestamp::UNIX_EPOCH),
         chance: 0,
         guest: None,
         explain: request.options.explain,
@@ -21,7 +22,7 @@ pub(super) fn call(request: &Request) -> Call<'_> {
 
 pub(super) fn at(seconds: u64, request: &Request) -> Call<'_> {
     let time = Timestamp::from_second(seconds.try_into().unwrap()).unwrap();
-    Call { now: Duration::from_secs(seconds), time, ..call(request) }
+    Call { now: Duration::from_secs(seconds), time, trusted_time: Some(time), ..call(request) }
 }
 
 pub(super) fn cloud(hosts: &[Host], answers: AnswerSettings) -> Watched {

@@ -13,8 +13,8 @@ use super::*;
 use crate::budget::CountedVms;
 use crate::quota_check::{check, needed};
 use crate::{
-    BudgetChange, CommittedRam, GroupQuota, Options, Param, Pipelines, QuotaDecision, QuotaFigures, QuotaResource,
-    QuotaVerdict, ResourceFigures, ResourceQuota,
+    BudgetChange, Call, CommittedRam, GroupQuota, Options, Param, Pipelines, Promises, QuotaDecision, QuotaFigures,
+    QuotaResource, QuotaVerdict, ResourceFigures, ResourceQuota,
 };
 
 const FILTER: &str = "filter_quota_enforcement";
@@ -374,6 +374,40 @@ fn a_vm_that_its_host_lists_counts_until_the_usage_has_it() {
     assert_eq!(claimed(&scheduler), (32, 4, 1));
     scheduler.expire(Duration::from_secs(600));
     assert_eq!(claimed(&scheduler), (0, 0, 0), "it is not waited for any longer than for a claim");
+}
+
+/// A process that takes over sees the VM on its host before it reads the claim.
+#[test]
+fn a_vm_whose_claim_is_restored_after_its_host_lists_it_counts_until_the_usage_has_it() {
+    let former = answering([quota(usual())]);
+    answers(&former, 0, &new_vm("vm1", 32, 4));
+    let claims = former.held_claims();
+    let listing = Host { instances: [("vm1".into(), true)].into(), ..host("h1", gib(200, 2000)) };
+    for adopts in [false, true] {
+        let scheduler = answering([quota(usual())]);
+        scheduler.counted_vms_changed(Arc::new(Counted(&[])));
+        scheduler.host_changed(&"h1".into(), Some(listing.clone()));
+        if adopts {
+            scheduler.adopt(&[], Promises { claims: claims.clone(), ..Promises::default() });
+        } else {
+            scheduler.restore_claims(claims.clone());
+        }
+        assert_eq!((scheduler.claimed(), claimed(&scheduler)), (0, (32, 4, 1)));
+        scheduler.counted_vms_changed(Arc::new(Counted(&["vm1"])));
+        assert_eq!(claimed(&scheduler), (0, 0, 0));
+    }
+}
+
+/// A clock that cannot be trusted ends no commitment.
+#[test]
+fn without_a_trusted_time_a_commitment_that_may_have_ended_pays() {
+    let ended = CommittedRam { end: Some(Timestamp::from_second(5).unwrap()), ..ram(64, 0) };
+    let scheduler = answering([quota(GroupQuota { ram: limit(0, 0), ..usual() }), commitment("a", ended)]);
+    let request = new_vm("vm1", 32, 4);
+    let decision = |call: Call<'_>| scheduler.answer(&call).unwrap().decision.quota.unwrap().decision;
+    let trusted = at(10, &request);
+    assert_eq!(decision(trusted), QuotaDecision::Reject);
+    assert_eq!(decision(Call { trusted_time: None, ..trusted }), QuotaDecision::AcceptCr);
 }
 
 #[test]

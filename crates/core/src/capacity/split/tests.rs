@@ -22,24 +22,30 @@ fn hosts<const N: usize>(free: [(u64, i64); N]) -> Vec<Resources> {
 }
 
 /// A slot that was taken: the group, the host, and what is left on it.
-type Taken<N> = (N, usize, (i64, i64));
+type Shown<N> = (N, usize, (i64, i64));
 
 /// Each slot that was taken, as the group, the host and what is left on it, by rounds.
-fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<Taken<String>>> {
-    let mut sharing = Sharing::new(groups, free);
+fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<Shown<String>>> {
+    let (mut sharing, mut left) = (Sharing::new(groups, free), free.to_vec());
     let mut rounds = Vec::new();
+    let slots = |sharing: &Sharing| sharing.groups.iter().map(|group| group.slots).collect::<Vec<_>>();
     loop {
-        let mut round = Vec::new();
-        let taken = |group: usize, host, left| round.push((groups[group].name.to_string(), host, shown(left)));
-        if !sharing.play_round(&mut { taken }) {
+        let before = slots(&sharing);
+        if !sharing.run_round() {
             return rounds;
         }
-        rounds.push(round);
+        let after = slots(&sharing);
+        let takers = sharing.order.iter().copied().filter(|group| after[*group] > before[*group]);
+        let take = |(group, host): (usize, &usize)| {
+            left[*host] -= groups[group].need;
+            (groups[group].name.to_string(), *host, shown(left[*host]))
+        };
+        rounds.push(takers.zip(&sharing.taken).map(take).collect());
     }
 }
 
-fn named(rounds: &[&[Taken<&str>]]) -> Vec<Vec<Taken<String>>> {
-    let taken = |(name, host, left): &Taken<&str>| ((*name).to_owned(), *host, *left);
+fn named(rounds: &[&[Shown<&str>]]) -> Vec<Vec<Shown<String>>> {
+    let taken = |(name, host, left): &Shown<&str>| ((*name).to_owned(), *host, *left);
     rounds.iter().map(|round| round.iter().map(taken).collect()).collect()
 }
 
