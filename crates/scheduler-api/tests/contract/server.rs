@@ -46,11 +46,8 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let has_decided = Arc::new(AtomicBool::new(false));
         let process = Process { scheduler: scheduler.clone(), role, has_decided: has_decided.clone() };
-        let surroundings = TimeAndRandom {
-            now: Arc::new(|| Duration::ZERO),
-            clock: Arc::new(AtEpoch),
-            chance: Arc::new(|| 0),
-        };
+        let surroundings =
+            TimeAndRandom { now: Arc::new(|| Duration::ZERO), clock: Arc::new(AtEpoch), chance: Arc::new(|| 0) };
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
         let forward = Forward::new("follower").unwrap();
         let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
