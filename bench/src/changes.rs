@@ -1,10 +1,11 @@
-//! Changes of commitments as Limes requests them (rows j to m of docs/performance.md): beside a client that only takes
+//! Changes of commitments as Limes requests them (rows j to m and C of docs/performance.md): beside a client that only takes
 //! the necessary steps, and in a cloud without free capacity.
 
 mod bare;
 pub mod clients;
 mod journal;
 mod limes;
+pub mod quota_push;
 pub mod rejections;
 pub mod sale;
 mod scene;
@@ -17,6 +18,6 @@ use crate::table::Row;
 pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
     let mut rows = vec![sale::measure(size).await?];
     rows.extend(rejections::measure(size).await?);
-    rows.extend([split::measure(size).await?, clients::measure(size).await?]);
+    rows.extend([split::measure(size).await?, clients::measure(size).await?, quota_push::measure(size).await?]);
     Ok(rows)
 }

@@ -127,7 +127,7 @@ enum Part {
     Many,
     /// Row b by itself.
     One,
-    /// Rows j to m: changes of commitments that Limes requests.
+    /// Rows j to m: changes of commitments that Limes requests; row C: pushes of quota.
     Changes,
     /// Row j by itself.
     Sale,
@@ -137,6 +137,8 @@ enum Part {
     Split,
     /// Row m by itself.
     Clients,
+    /// Row C by itself.
+    QuotaPush,
     /// Row t: usage reports.
     UsageReport,
     /// Row x: usage while nothing changes.
@@ -246,6 +248,7 @@ impl Part {
             Self::Rejections => changes::rejections::measure(size).await,
             Self::Split => Ok(vec![changes::split::measure(size).await?]),
             Self::Clients => Ok(vec![changes::clients::measure(size).await?]),
+            Self::QuotaPush => Ok(vec![changes::quota_push::measure(size).await?]),
             Self::UsageReport => Ok(vec![usage_report::measure()?]),
             Self::UsageRest => Ok(vec![usage_rest::measure(size)?]),
             Self::Vms => Ok(vec![vms::measure(size).await?]),

@@ -8,6 +8,7 @@ use berth_limes::answers::{ChangeAnswer, ServiceInfo};
 use berth_limes::client::{Answer, LiquidClient};
 use berth_limes::requests::{Item, Ledger, Status, Terms};
 use jiff::{Timestamp, ToSpan as _};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::error::Error;
@@ -86,6 +87,12 @@ impl Limes {
         let answer = self.http.change(&id, &request).await?;
         check(&answer, "")?;
         Ok(answer.took)
+    }
+
+    /// Pushes the quota of a project.
+    pub async fn set_quota(&mut self, project: &str, quota: &Value) -> Result<Duration, Error> {
+        let id = self.next_id();
+        Ok(self.http.set_quota(&id, project, quota).await?)
     }
 
     fn terms(&self, zone: &str) -> Terms {

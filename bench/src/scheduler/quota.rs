@@ -91,6 +91,7 @@ fn answer(scheduler: &BuiltIn, request: &Request) -> Result<Duration, Error> {
         request,
         now: Duration::ZERO,
         time: Timestamp::UNIX_EPOCH,
+        trusted_time: Some(Timestamp::UNIX_EPOCH),
         chance: 0,
         guest: None,
         explain: false,
@@ -101,9 +102,17 @@ fn answer(scheduler: &BuiltIn, request: &Request) -> Result<Duration, Error> {
     Ok(began.elapsed())
 }
 
-/// A request of one of the projects.
+/// A request of one of the projects, for the group of its commitments.
 fn request(number: u64, projects: u64, chance: &mut Rng) -> Request {
-    Request { project: project(chance.u64(..projects)), ..cloud::vm_request(number, chance) }
+    let of = chance.u64(..projects);
+    let mut request = Request { project: project(of), ..cloud::vm_request(number, chance) };
+    request.flavor.extra_specs.insert("quota:hw_version".to_owned(), committed_group(of));
+    request
+}
+
+/// The group in which a project has commitments.
+fn committed_group(project: u64) -> String {
+    format!("g{}", project % GROUPS)
 }
 
 fn project(number: u64) -> ProjectId {
@@ -135,7 +144,7 @@ fn budgets(projects: u64) -> impl Iterator<Item = BudgetChange> {
             let committed = CommittedRam {
                 project: project(number),
                 zone: zone.into(),
-                group: format!("g{}", number % GROUPS).into(),
+                group: committed_group(number).into(),
                 amount_gib: 960,
                 used_gib: 960,
                 start: Some(Timestamp::UNIX_EPOCH),

@@ -6,7 +6,7 @@ use berth_http::client;
 use reqwest::{Client, RequestBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answers::{ChangeAnswer, ServiceInfo, UsageReport};
 use crate::error::Error;
@@ -50,6 +50,18 @@ impl LiquidClient {
         self.post(&path, request_id, &json!({ "allAZs": zones })).await
     }
 
+    /// Pushes quota; returns the time until the answer, which has no content.
+    pub async fn set_quota(&self, request_id: &str, project: &str, quota: &Value) -> Result<Duration, Error> {
+        let path = format!("v1/projects/{project}/quota");
+        let request = self.http.put(format!("{}{path}", self.base));
+        let request = request.header("Content-Type", "application/json").body(quota.to_string());
+        let answered = Self::send(&path, request_id, request).await?;
+        if answered.status != 204 {
+            return Err(answered.refused(path));
+        }
+        Ok(answered.took)
+    }
+
     async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -68,6 +80,17 @@ impl LiquidClient {
         request_id: &str,
         request: RequestBuilder,
     ) -> Result<Answer<T>, Error> {
+        let answered = Self::send(path, request_id, request).await?;
+        if answered.status != 200 {
+            return Err(answered.refused(path.to_owned()));
+        }
+        let Answered { request_id: answered_id, content, text, took, .. } = answered;
+        let decoded = usable(&text, (&answered_id, request_id), &content);
+        let decoded = decoded.map_err(|why| Error::Unusable { path: path.to_owned(), why, body: text.clone() })?;
+        Ok(Answer { decoded, text, took })
+    }
+
+    async fn send(path: &str, request_id: &str, request: RequestBuilder) -> Result<Answered, Error> {
         let began = Instant::now();
         let no_answer = |error| Error::NoAnswer { path: path.to_owned(), why: client::line(error) };
         let request = request.header("Accept", "application/json").header(REQUEST_ID, request_id);
@@ -77,15 +100,24 @@ impl LiquidClient {
             let value = response.headers().get(name).and_then(|value| value.to_str().ok());
             value.unwrap_or_default().to_owned()
         };
-        let (answered_id, content) = (header(REQUEST_ID), header("content-type"));
+        let (request_id, content) = (header(REQUEST_ID), header("content-type"));
         let text = response.text().await.map_err(no_answer)?.trim_end().to_owned();
-        let took = began.elapsed();
-        if status != 200 {
-            return Err(Error::Status { path: path.to_owned(), status, request_id: answered_id, body: text });
-        }
-        let decoded = usable(&text, (&answered_id, request_id), &content);
-        let decoded = decoded.map_err(|why| Error::Unusable { path: path.to_owned(), why, body: text.clone() })?;
-        Ok(Answer { decoded, text, took })
+        Ok(Answered { status, request_id, content, text, took: began.elapsed() })
+    }
+}
+
+/// An answer that was not looked at yet.
+struct Answered {
+    status: u16,
+    request_id: String,
+    content: String,
+    text: String,
+    took: Duration,
+}
+
+impl Answered {
+    fn refused(self, path: String) -> Error {
+        Error::Status { path, status: self.status, request_id: self.request_id, body: self.text }
     }
 }
 
