@@ -1,6 +1,7 @@
 //! Writes objects and enters the responses into the store. It determines the body (a difference with preconditions),
 //! the deadline, and the meaning of each response for the store.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -340,12 +341,22 @@ impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
         self.send_status(key, old, new, Guard::Version).await
     }
 
-    /// The same for several objects, one after the other. The first error is returned after all others were written: they do
-    /// not depend on each other.
+    /// The same for several objects, one after the other, and the first error. An error of one object does not stop the
+    /// others; one that all objects of its cluster would meet stops that cluster.
     pub async fn patch_statuses_of_versions(&self, changes: &[StatusChange<K>]) -> Result<(), WriteError> {
-        let mut outcome = Ok(());
+        let (mut outcome, mut stopped) = (Ok(()), BTreeSet::new());
         for StatusChange { key, old, new } in changes {
-            outcome = outcome.and(self.patch_status_of_version(key, old, new).await.map(drop));
+            if stopped.contains(&key.cluster) {
+                continue;
+            }
+            let written = self.patch_status_of_version(key, old, new).await.map(drop);
+            if matches!(
+                written,
+                Err(WriteError::NotLeader { .. } | WriteError::Unavailable { .. } | WriteError::Unknown { .. })
+            ) {
+                stopped.insert(&key.cluster);
+            }
+            outcome = outcome.and(written);
         }
         outcome
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::indexes::{CAPACITY_BY_PLACE, place};
+use berth_cluster::indexes::{CAPACITY_BY_PLACE, place, rank_in_place};
 use berth_cluster::{Entry, FlavorGroupsCache, FlavorGroupsError, InvalidEntry, Partial, Routes, Store, host_of_vm};
 use berth_core::flavor::FlavorGroups;
 use berth_core::liquid::capacity::{CapacityFacts, CapacityRequest, PlaceCapacity, build_report, groups_with_capacity};
@@ -87,7 +87,7 @@ impl CapacityReports {
     }
 
     /// An object that is not known would turn its capacity into 0.
-    fn require_complete(&self, zones: &[Zone]) -> Result<(), Partial> {
+    fn require_complete(&self, zones: &BTreeSet<Zone>) -> Result<(), Partial> {
         let concerns =
             |entry: &InvalidEntry| zones.iter().any(|zone| entry.may_have_in_spec("availabilityZone", zone.as_str()));
         // No cluster has objects of zones that none serves.
@@ -98,8 +98,13 @@ impl CapacityReports {
         Ok(())
     }
 
-    /// The objects of all groups in the order of their names, and of the zones in the order of the request.
-    fn places(&self, info: &ServiceInfo, groups: &FlavorGroups, zones: &[Zone]) -> Result<Places, CapacityError> {
+    /// The objects of all groups and zones, in the order of their names.
+    fn places(
+        &self,
+        info: &ServiceInfo,
+        groups: &FlavorGroups,
+        zones: &BTreeSet<Zone>,
+    ) -> Result<Places, CapacityError> {
         let (now, mut places) = (self.clock.now(), Places::new());
         for group in groups_with_capacity(info) {
             for zone in zones {
@@ -118,10 +123,9 @@ impl CapacityReports {
         Ok(places)
     }
 
-    /// Of several objects the first by name counts, then by cluster, as for commitments of cores.
     fn object(&self, group: &GroupName, zone: &Zone) -> Option<Entry<FlavorGroupCapacity>> {
         let found = self.capacities.select(&CAPACITY_BY_PLACE, &place(group.as_str(), zone.as_str()));
-        found.into_iter().min_by(|a, b| (&a.key.name, &a.key.cluster).cmp(&(&b.key.name, &b.key.cluster)))
+        found.into_iter().min_by(|a, b| rank_in_place(&a.key).cmp(&rank_in_place(&b.key)))
     }
 
     fn running_units(

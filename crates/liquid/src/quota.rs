@@ -6,6 +6,7 @@ mod object;
 mod orphans;
 mod zones;
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +39,8 @@ pub use error::StoreError;
 const QUEUE_LENGTH: usize = 10;
 /// How long each of them waits at most.
 const QUEUE_WAIT: Duration = Duration::from_secs(10);
-/// From the turn of a push to its answer. An object that does not answer has all of its tries in it.
-const FOR_A_PUSH: Duration = Duration::from_secs(30);
+/// From the turn of a push to its answer: five tries of a write, with a deadline of 4 s each, and the reads between them.
+const PUSH_TIMEOUT: Duration = Duration::from_secs(30);
 /// What the leader needs at most besides.
 const SPARE: Duration = Duration::from_secs(5);
 /// Seconds after which another try makes sense.
@@ -95,7 +96,7 @@ impl QuotaService {
             body: &call.body,
             headers: &call.headers,
             request_id: &call.request_id,
-            most: QUEUE_WAIT.saturating_add(FOR_A_PUSH).saturating_add(SPARE),
+            most: QUEUE_WAIT.saturating_add(PUSH_TIMEOUT).saturating_add(SPARE),
         };
         forward(&*self.context.leading, &*self.context.forwarder, &request).await
     }
@@ -112,7 +113,7 @@ impl QuotaService {
         let push = push.map_err(|error| refuse(&error))?;
         let turn = self.queues.enter(&call.project).await;
         let _turn = turn.map_err(|_| Refused::unavailable(PROJECT_BUSY, SOON))?;
-        self.store(&push, &call.request_id).await
+        self.store(&push).await
     }
 
     /// The unit in which callers count the RAM of the group: the published one, which may differ from the configured one.
@@ -120,22 +121,22 @@ impl QuotaService {
         self.context.info.ram_unit(group).or_else(|| self.context.resources.of(group).ram_unit().ok())
     }
 
-    async fn store(&self, push: &QuotaPush, request_id: &str) -> Result<(), Refused> {
-        let deadline = Instant::now() + FOR_A_PUSH;
+    async fn store(&self, push: &QuotaPush) -> Result<(), Refused> {
+        let deadline = Instant::now() + PUSH_TIMEOUT;
         let outcomes = self.store_zones(push, deadline).await;
         let project = push.project.as_str();
         let stored = StoredZones::of(outcomes.into_iter().collect()).map_err(|failed| {
             for (zone, error) in &failed {
-                warn!(requestID = request_id, project, zone = zone.as_str(), %error, "quota of a zone not stored");
+                warn!(project, zone = zone.as_str(), %error, "quota of a zone not stored");
             }
             refuse_failed(&failed)
         })?;
         match timeout_at(deadline, self.delete_orphans(&push.project, &stored)).await {
             Ok(Err(NotLeading)) => return Err(Refused::lost_leadership()),
             Ok(Ok(())) => {}
-            Err(_) => warn!(requestID = request_id, project, "no time left to delete quota of other zones"),
+            Err(_) => warn!(project, "no time left to delete quota of other zones"),
         }
-        info!(requestID = request_id, project, zones = push.zones.len(), "quota stored");
+        info!(project, zones = push.zones.len(), "quota stored");
         Ok(())
     }
 }
@@ -149,10 +150,30 @@ fn refuse_failed(failed: &[(Zone, StoreError)]) -> Refused {
     if failed.iter().any(|(_, error)| error.is_not_leader()) {
         return Refused::lost_leadership();
     }
+    Refused::new(StatusCode::INTERNAL_SERVER_ERROR, failed_text(failed))
+}
+
+/// All zones come first, then what several of them share, because a long text is cut.
+fn failed_text(failed: &[(Zone, StoreError)]) -> String {
+    let mut by_cause: Vec<(String, Vec<&str>)> = Vec::new();
+    for (zone, error) in failed {
+        let cause = error.to_string();
+        match by_cause.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, zones)) => zones.push(zone.as_str()),
+            None => by_cause.push((cause, vec![zone.as_str()])),
+        }
+    }
+    by_cause.sort_by_key(|(_, zones)| Reverse(zones.len()));
     let zones: Vec<&str> = failed.iter().map(|(zone, _)| zone.as_str()).collect();
-    let causes: Vec<String> = failed.iter().map(|(_, error)| error.to_string()).collect();
-    let text = format!("Failed to persist quota for AZ {}: {}", zones.join(", "), causes.join("; "));
-    Refused::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+    let causes = match by_cause.as_slice() {
+        [(cause, _)] => cause.clone(),
+        several => {
+            let texts: Vec<String> =
+                several.iter().map(|(cause, zones)| format!("{}: {cause}", zones.join(", "))).collect();
+            texts.join("; ")
+        }
+    };
+    format!("Failed to persist quota for AZ {}: {causes}", zones.join(", "))
 }
 
 fn no_content() -> Response {

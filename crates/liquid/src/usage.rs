@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use berth_cluster::indexes::{COMMITMENT_BY_PROJECT, QUOTA_BY_PROJECT};
-use berth_cluster::{FlavorGroupsCache, FlavorGroupsError, InvalidEntry, Partial, Store, host_of_vm};
+use berth_cluster::{FlavorGroupsCache, FlavorGroupsError, InvalidEntry, Partial, Store, zone_of_vm};
 use berth_core::liquid::info::ServiceInfo;
 use berth_core::liquid::usage::{QuotaByZone, ReportedVm, UsageFacts, UsageRequest, build_report};
 use berth_core::{ClusterName, CommitmentUuid, ProjectId, Zone};
@@ -76,14 +76,13 @@ impl UsageReports {
     }
 
     fn reported<'a>(&self, vm: &'a Vm, assignments: &Assignments) -> ReportedVm<'a> {
-        let listed = host_of_vm(&self.hypervisors, vm.id.as_str());
         ReportedVm {
             id: vm.id.as_str(),
             name: &vm.name,
             status: &vm.status,
             os_type: &vm.os_type,
             flavor: &vm.flavor,
-            zone: listed.map_or_else(|| vm.zone.clone(), |listed| listed.zone),
+            zone: zone_of_vm(&self.hypervisors, vm.id.as_str()).unwrap_or_else(|| vm.zone.clone()),
             commitment: assignments.get(vm.id.as_str()).cloned(),
         }
     }

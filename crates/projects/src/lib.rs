@@ -1,4 +1,4 @@
-//! What the controllers of projects share. They compute from the VMs and the commitments of a project: where these are read,
+//! What the controllers share whose keys are projects. They compute from the VMs and the commitments of a project: where these are read,
 //! when a project waits for them, and which changes concern all of them.
 
 mod error;

@@ -39,7 +39,7 @@ impl WaitingProjects {
     pub fn wait_for_data(&self, key: ProjectKey, outcome: Result<Action, Error>) -> Result<Action, Error> {
         match outcome {
             Err(error) if error.waits_for_data() => {
-                debug!(%error, "project not computed");
+                debug!(%error, "usage of the project not computed");
                 self.insert(key);
                 Ok(Action::RequeueAfter(RETRY))
             }

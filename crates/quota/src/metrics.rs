@@ -1,4 +1,4 @@
-//! The metrics of quota. Only series that are not 0 exist: there may be thousands of projects.
+//! The metrics of quota. There may be thousands of projects, so the series of usage are made while the page is read.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,19 +16,19 @@ const TOTAL: Metric = Metric {
     name: "cortex_quota_total_usage",
     kind: Kind::Gauge,
     labels: LABELS,
-    help: "What all VMs of a project with a quota use, RAM in GiB. What is 0 has no series.",
+    help: "What all VMs of a project with a quota use, RAM in GiB.",
 };
 const PAYG: Metric = Metric {
     name: "cortex_quota_payg_usage",
     kind: Kind::Gauge,
     labels: LABELS,
-    help: "The part of this usage that no commitment pays for. What is 0 has no series.",
+    help: "The part of this usage that no commitment pays for.",
 };
 const COMMITTED: Metric = Metric {
     name: "cortex_quota_cr_usage",
     kind: Kind::Gauge,
     labels: LABELS,
-    help: "What commitments pay for where the project has VMs. What is 0 has no series.",
+    help: "What commitments pay for where the project has VMs.",
 };
 const DURATION: Metric = Metric {
     name: "cortex_quota_reconcile_duration_seconds",
@@ -40,7 +40,8 @@ const RUNS: Metric = Metric {
     name: "cortex_quota_reconcile_total",
     kind: Kind::Counter,
     labels: &["result"],
-    help: "Runs for a project with a quota, by result: success or failure (something could not be read or written).",
+    help: "Runs for a project with a quota, by result: success or failure (something could not be read or written). A run that another \
+           client was faster than is repeated and does not count.",
 };
 
 const BUCKETS: [f64; 10] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2];
@@ -48,17 +49,17 @@ const BUCKETS: [f64; 10] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2]
 /// Projects whose series are read at once.
 const PROJECTS_IN_PIECE: usize = 100;
 
-/// The values of one project, which are few, in the order of zones and resources.
-type Series = Vec<([String; 2], i64)>;
-type Shown = Arc<Mutex<BTreeMap<ProjectId, Series>>>;
+/// The usage of the projects that are shown.
+type Shown = Arc<Mutex<BTreeMap<ProjectId, ProjectUsage>>>;
+/// What a gauge shows of a zone.
+type Values = fn(&ZoneUsage) -> ByResource;
 
 /// Counts what the quota controller does. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct QuotaMetrics {
     duration: HistogramVec,
     runs: IntCounterVec,
-    /// All usage, the part that is not paid for, and what is paid for.
-    gauges: [Shown; 3],
+    shown: Shown,
 }
 
 impl QuotaMetrics {
@@ -70,8 +71,11 @@ impl QuotaMetrics {
         for result in ["success", "failure"] {
             runs.with_label_values(&[result]).inc_by(0);
         }
-        let gauges = [gauge(metrics, &TOTAL)?, gauge(metrics, &PAYG)?, gauge(metrics, &COMMITTED)?];
-        Ok(Self { duration, runs, gauges })
+        let shown = Shown::default();
+        add_gauge(metrics, &TOTAL, &shown, |usage| usage.total(&ByResource::new()))?;
+        add_gauge(metrics, &PAYG, &shown, |usage| usage.payg(&ByResource::new()))?;
+        add_gauge(metrics, &COMMITTED, &shown, ZoneUsage::committed)?;
+        Ok(Self { duration, runs, shown })
     }
 
     pub(crate) fn succeeded(&self, took: Duration) {
@@ -85,45 +89,36 @@ impl QuotaMetrics {
 
     /// The usage of a project is this, in all of its zones.
     pub(crate) fn show(&self, project: &ProjectId, usage: &ProjectUsage) {
-        let none = ByResource::new();
-        let values = |of: &dyn Fn(&ZoneUsage) -> ByResource| -> Series {
-            let zones = usage.iter().flat_map(|(zone, usage)| {
-                of(usage).into_iter().map(|(resource, value)| ([zone.to_string(), resource], value))
-            });
-            zones.filter(|(_, value)| *value != 0).collect()
-        };
-        let all =
-            [values(&|usage| usage.total(&none)), values(&|usage| usage.payg(&none)), values(&ZoneUsage::committed)];
-        for (gauge, series) in self.gauges.iter().zip(all) {
-            let mut shown = gauge.lock();
-            if series.is_empty() {
-                shown.remove(project);
-            } else {
-                shown.insert(project.clone(), series);
-            }
+        let mut shown = self.shown.lock();
+        if usage.is_empty() {
+            shown.remove(project);
+        } else {
+            shown.insert(project.clone(), usage.clone());
         }
     }
 }
 
-fn gauge(metrics: &Metrics, metric: &'static Metric) -> Result<Shown, MetricsError> {
-    let shown = Shown::default();
-    let read = shown.clone();
-    metrics.computed_in_pieces(metric, move |after| next_piece(&read.lock(), after))?;
-    Ok(shown)
+fn add_gauge(metrics: &Metrics, metric: &'static Metric, shown: &Shown, values: Values) -> Result<(), MetricsError> {
+    let shown = shown.clone();
+    metrics.computed_in_pieces(metric, move |after| next_piece(&shown.lock(), after, values))
 }
 
 /// The series of the projects that follow.
-fn next_piece(all: &BTreeMap<ProjectId, Series>, after: Option<&str>) -> SeriesPiece {
+fn next_piece(all: &BTreeMap<ProjectId, ProjectUsage>, after: Option<&str>, values: Values) -> SeriesPiece {
     let begin = after.map_or(Bound::Unbounded, |after| Bound::Excluded(ProjectId::from(after)));
     let projects: Vec<_> = all.range((begin, Bound::Unbounded)).take(PROJECTS_IN_PIECE).collect();
-    let series = projects.iter().flat_map(|(project, series)| {
-        series.iter().map(|([zone, resource], value)| {
-            (vec![project.to_string(), zone.clone(), resource.clone()], as_float(*value))
-        })
-    });
+    let series = projects.iter().flat_map(|(project, usage)| series_of(project, usage, values));
     let is_full = projects.len() == PROJECTS_IN_PIECE;
     let end = projects.last().filter(|_| is_full).map(|(project, _)| project.to_string());
     SeriesPiece { series: series.collect(), end }
+}
+
+fn series_of(project: &ProjectId, usage: &ProjectUsage, values: Values) -> impl Iterator<Item = (Vec<String>, f64)> {
+    usage.iter().flat_map(move |(zone, usage)| {
+        let of_resource =
+            move |(resource, value)| (vec![project.to_string(), zone.to_string(), resource], as_float(value));
+        values(usage).into_iter().map(of_resource)
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "amounts of a project are far below 2^53")]

@@ -30,7 +30,9 @@ impl Reader<'_> {
         let groups = self.sources.flavor_groups.get()?.groups;
         let snapshot = self.sources.vms.snapshot()?;
         let found = self.sources.commitments(project)?;
-        let commitments: Vec<_> = found.iter().filter_map(|entry| committed(&entry.object, &snapshot)).collect();
+        // Of several objects with one UUID only the served one pays, as there is only one commitment.
+        let served = found.iter().filter(|entry| !facts::is_duplicate(&entry.object));
+        let commitments: Vec<_> = served.filter_map(|entry| committed(&entry.object, &snapshot)).collect();
         let vms = self.sources.vms(project, &snapshot, &groups)?;
         let facts = QuotaFacts { vms: &vms, commitments: &commitments, states: self.states, groups: &groups };
         Ok(usage(&facts, |group: &GroupName| (self.unit_of)(group)))

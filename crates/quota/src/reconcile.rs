@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{Action, ObjectField, ProjectKey, Reconciler, Requests, Right, Verb, Watches, Writer};
+use berth_cluster::{Action, ObjectField, ProjectKey, Reconciler, Requests, Right, Verb, Watches, WriteError, Writer};
 use berth_core::ProjectId;
 use berth_core::commitment::State;
 use berth_core::liquid::units::UnitOf;
@@ -76,7 +76,7 @@ impl Reconciler for QuotaController {
             return Ok(Action::AwaitChange);
         }
         let outcome = self.run(&key.0).await;
-        if outcome.is_err() {
+        if outcome.as_ref().is_err_and(is_failure) {
             self.context.metrics.failed();
         }
         self.waiting.wait_for_data(key, outcome)
@@ -102,13 +102,14 @@ impl QuotaController {
     async fn run(&self, project: &ProjectId) -> Result<Action, Error> {
         let began = Instant::now();
         self.settle_doubts(project).await?;
-        if self.reader().quotas(project).is_empty() {
+        let quotas = self.reader().quotas(project);
+        if quotas.is_empty() {
             self.context.metrics.show(project, &ProjectUsage::new());
             return Ok(Action::AwaitChange);
         }
         let usage = self.reader().usage(project)?;
         self.context.metrics.show(project, &usage);
-        let changes = plan(self.reader().quotas(project), &usage, &self.context.unit_of, self.times());
+        let changes = plan(quotas, &usage, &self.context.unit_of, self.times());
         self.context.quotas.patch_statuses_of_versions(&changes).await?;
         self.context.metrics.succeeded(began.elapsed());
         Ok(Action::RequeueAfter(self.context.settings.period))
@@ -128,4 +129,9 @@ impl QuotaController {
         let Context { quotas, sources, unit_of, settings, .. } = &self.context;
         Reader { quotas: quotas.store(), sources, states: &settings.states, unit_of }
     }
+}
+
+/// After a conflict the usage is computed again for the object that another client has written.
+fn is_failure(error: &Error) -> bool {
+    !matches!(error, Error::Write(WriteError::Conflict { .. }))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_cluster::{Change, ProjectKey, Store, Watches};
-use berth_crds::{CommittedResource, ProjectQuota};
+use berth_crds::{CommittedResource, CommittedResourceStatus, ProjectQuota, facts};
 use berth_projects::ProjectSources;
 
 /// Hosts are followed only if the configuration says so.
@@ -47,15 +47,20 @@ fn map_quota(change: &Change<ProjectQuota>) -> BTreeSet<ProjectKey> {
 fn map_commitment(change: &Change<CommittedResource>) -> BTreeSet<ProjectKey> {
     let objects = [change.old.as_deref(), change.new.as_deref()];
     if let [Some(old), Some(new)] = objects {
-        let usage = |object: &CommittedResource| {
-            let status = object.status.clone().unwrap_or_default();
-            (status.used_resources, status.used_declared_gib, status.assigned_instances, status.accepted_spec)
-        };
-        if old.spec == new.spec && usage(old) == usage(new) {
+        if old.spec == new.spec && has_same_usage(old, new) && facts::is_duplicate(old) == facts::is_duplicate(new) {
             return BTreeSet::new();
         }
     }
     objects.into_iter().flatten().map(|object| object.spec.project_id.as_str().into()).collect()
+}
+
+fn has_same_usage(old: &CommittedResource, new: &CommittedResource) -> bool {
+    let none = CommittedResourceStatus::default();
+    let [old, new] = [old, new].map(|object| object.status.as_ref().unwrap_or(&none));
+    old.used_resources == new.used_resources
+        && old.used_declared_gib == new.used_declared_gib
+        && old.assigned_instances == new.assigned_instances
+        && old.accepted_spec == new.accepted_spec
 }
 
 #[cfg(test)]

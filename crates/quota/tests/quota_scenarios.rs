@@ -20,7 +20,7 @@ use berth_quota::{Context, QuotaController, QuotaMetrics, Settings};
 use berth_telemetry::clock::{Clock, TokioClock};
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::scenarios::{Disturbance, ScenarioRun};
-use berth_testkit::{Driver, Server, Verb, World, path_of, scenarios, seeds};
+use berth_testkit::{Driver, Fault, Server, Verb, World, path_of, scenarios, seeds};
 use berth_vm_source::{VmRow, VmSnapshot, VmSource};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -54,6 +54,11 @@ struct Run {
 
 impl Process {
     fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
+        let states = vec![State::Confirmed, State::Guaranteed];
+        Self::start_with(server, clock, Settings { period: PERIOD, states, follows_hosts: true })
+    }
+
+    fn start_with(server: &Server, clock: &Arc<dyn Clock>, settings: Settings) -> Self {
         let (world, metrics, requests) = (World::new(server), Metrics::new(&[].into()).unwrap(), opened());
         let (stores, vms) = (&world.stores, VmSource::new(clock.clone(), HOUR));
         let controller = QuotaController::new(Context {
@@ -68,11 +73,7 @@ impl Process {
             clock: clock.clone(),
             metrics: QuotaMetrics::register(&metrics).unwrap(),
             requests: requests.clone(),
-            settings: Settings {
-                period: PERIOD,
-                states: vec![State::Confirmed, State::Guaranteed],
-                follows_hosts: true,
-            },
+            settings,
         });
         let driver = Driver::start(&world, controller, requests).unwrap();
         Self { world, vms, metrics, driver }
@@ -359,8 +360,15 @@ fn series(process: &Process) -> Vec<String> {
     lines
 }
 
+/// Runs with this result.
+fn counted(run: &Run, result: &str) -> u64 {
+    let line = format!(r#"cortex_quota_reconcile_total{{result="{result}"}} "#);
+    let page = run.process.metrics.render();
+    page.lines().find_map(|shown| shown.strip_prefix(&line)?.parse().ok()).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
-async fn only_series_that_are_not_zero_are_shown_and_they_end_with_the_quota() {
+async fn all_usage_of_a_project_is_shown_zeros_included_until_its_quota_ends() {
     let mut run = Run::begin(Disturbance::Calm);
     run.push(testing::ZONE, 960);
     run.start_vm("vm-1", testing::FLAVOR);
@@ -372,25 +380,82 @@ async fn only_series_that_are_not_zero_are_shown_and_they_end_with_the_quota() {
         let (project, zone) = (testing::PROJECT, testing::ZONE);
         format!(r#"{{availability_zone="{zone}",project_id="{project}",resource="hw_version_mem_v4_{kind}"}}"#)
     };
-    let mut expected = vec![format!("cortex_quota_cr_usage{} 480", labels("ram"))];
-    expected.extend(
-        [("cores", 30), ("instances", 1)]
-            .map(|(kind, value)| format!("cortex_quota_payg_usage{} {value}", labels(kind))),
-    );
-    expected.extend(
-        [("cores", 30), ("instances", 1), ("ram", 480)]
-            .map(|(kind, value)| format!("cortex_quota_total_usage{} {value}", labels(kind))),
-    );
+    let mut expected = Vec::new();
+    for (gauge, [cores, instances, ram]) in [("cr", [0, 0, 480]), ("payg", [30, 1, 0]), ("total", [30, 1, 480])] {
+        let line = |(kind, value): (&str, i64)| format!("cortex_quota_{gauge}_usage{} {value}", labels(kind));
+        expected.extend([("cores", cores), ("instances", instances), ("ram", ram)].map(line));
+    }
     assert_eq!(series(&run.process), expected);
-    let counted = |result: &str| {
-        let line = format!(r#"cortex_quota_reconcile_total{{result="{result}"}} "#);
-        let page = run.process.metrics.render();
-        page.lines().find_map(|shown| shown.strip_prefix(&line)?.parse::<u64>().ok()).unwrap()
-    };
-    assert!(counted("success") > 0 && counted("failure") == 0);
+    assert!(counted(&run, "success") > 0 && counted(&run, "failure") == 0);
     run.server.delete::<ProjectQuota>(&names::project_quota(testing::PROJECT, testing::ZONE)).unwrap();
     run.settle().await;
     assert_eq!(series(&run.process), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_another_client_was_faster_than_is_repeated_and_is_no_failure() {
+    let mut run = Run::begin(Disturbance::Calm);
+    run.push(testing::ZONE, 960);
+    run.settle().await;
+    let name = names::project_quota(testing::PROJECT, testing::ZONE);
+    let (successes, path) = (counted(&run, "success"), path_of::<ProjectQuota>(&name));
+    run.server.fail(Verb::PatchStatus, &path, 1, Fault::Conflict);
+    run.start_vm("vm-1", testing::FLAVOR);
+    run.publish();
+    run.settle().await;
+    run.assert_usage(testing::ZONE, [480, 480, 30]);
+    assert_eq!((counted(&run, "success"), counted(&run, "failure")), (successes + 1, 0));
+    run.server.fail(Verb::PatchStatus, &path, 1, Fault::Internal);
+    run.start_vm("vm-2", testing::FLAVOR);
+    run.publish();
+    run.settle().await;
+    assert_eq!(counted(&run, "failure"), 1, "the outcome of this write is not known");
+}
+
+/// Admission refuses a second object with the same UUID in a cluster, so only the reason tells.
+#[tokio::test(start_paused = true)]
+async fn of_two_objects_of_one_commitment_the_served_one_pays() {
+    let mut run = Run::begin(Disturbance::Calm);
+    run.push(testing::ZONE, 960);
+    run.start_vm("vm-1", testing::FLAVOR);
+    run.start_vm("vm-2", testing::FLAVOR);
+    for uuid in ["uuid-1", "uuid-2"] {
+        run.server.create(&seeds::waiting_commitment(uuid, 1)).unwrap();
+        run.use_commitment(uuid, 480);
+    }
+    run.publish();
+    run.settle().await;
+    run.assert_usage(testing::ZONE, [960, 0, 60]);
+    for (reason, payg) in [("DuplicateUUID", 480), ("Accepted", 0)] {
+        let ready = json!({ "type": "Ready", "status": "False", "reason": reason, "message": "",
+            "lastTransitionTime": "2026-03-01T12:00:00Z" });
+        let status = json!({ "status": { "conditions": [ready] } });
+        run.server.edit_status::<CommittedResource>(&names::commitment("uuid-2"), &status).unwrap();
+        run.settle().await;
+        run.assert_usage(testing::ZONE, [960, payg, 60]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_hosts_alone_wait_for_the_period_if_they_are_not_followed() {
+    let mut run = Run::begin(Disturbance::Calm);
+    let states = vec![State::Confirmed, State::Guaranteed];
+    let settings = Settings { period: PERIOD, states, follows_hosts: false };
+    run.process = Process::start_with(&run.server, &run.clock, settings);
+    for zone in [testing::ZONE, seeds::OTHER_ZONE] {
+        run.push(zone, 960);
+    }
+    run.start_vm("vm-1", testing::FLAVOR);
+    run.run_on(NODE1, &["vm-1"]);
+    run.publish();
+    run.settle().await;
+    run.run_on(NODE2, &["vm-1"]);
+    run.run_on(NODE1, &[]);
+    run.settle().await;
+    run.assert_usage(testing::ZONE, [480, 480, 30]);
+    run.wait(PERIOD).await;
+    run.assert_usage(testing::ZONE, [0, 0, -1]);
+    run.assert_usage(seeds::OTHER_ZONE, [480, 480, 30]);
 }
 
 #[tokio::test(start_paused = true)]

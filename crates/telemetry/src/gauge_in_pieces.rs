@@ -25,25 +25,15 @@ pub(crate) struct GaugeInPieces {
     pub(crate) next_piece: NextPiece,
 }
 
-/// How far a page is.
-enum Position {
-    Begin,
-    After(String),
-    End,
-}
-
 impl GaugeInPieces {
     /// The text of each piece; nothing without series.
     pub(crate) fn pieces(self) -> impl Iterator<Item = String> + Send {
-        let (mut position, mut has_head) = (Position::Begin, false);
+        // Where the next piece begins: `Some(None)` at the beginning of the page, `None` after its end.
+        let (mut next, mut has_head) = (Some(None::<String>), false);
         std::iter::from_fn(move || {
-            let after = match &position {
-                Position::Begin => None,
-                Position::After(end) => Some(end.as_str()),
-                Position::End => return None,
-            };
-            let SeriesPiece { series, end } = (self.next_piece)(after);
-            position = end.map_or(Position::End, Position::After);
+            let after = next.take()?;
+            let SeriesPiece { series, end } = (self.next_piece)(after.as_deref());
+            next = end.map(Some);
             let mut text = String::new();
             if !has_head && !series.is_empty() {
                 text = self.head();

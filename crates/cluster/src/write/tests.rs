@@ -117,6 +117,72 @@ async fn a_status_patch_removes_what_is_no_longer_there() {
     assert_eq!(scene.request(1).body, json!({ "metadata": metadata, "status": { "host": null } }));
 }
 
+/// Statuses of `a`, `b` and `c` that become `h2`.
+fn statuses(scene: &Scene) -> Vec<StatusChange<Thing>> {
+    let change = |name: &str| {
+        let old = thing(name, "uid", 5);
+        crate::testing::applied(scene.writer.store(), &ClusterName::home(), old.clone());
+        let status = Some(ThingStatus { host: Some("h2".to_owned()) });
+        let new = Thing { status, ..old.clone() };
+        StatusChange { key: ObjectKey::new(ClusterName::home(), name), old: Arc::new(old), new }
+    };
+    ["a", "b", "c"].map(change).into()
+}
+
+#[tokio::test]
+async fn an_error_of_one_status_does_not_stop_the_others_and_is_the_result() {
+    let scene = scene(|request| match request.path.rsplit('/').nth(1) {
+        Some("a") | None => Reply::error(409, "Conflict", "the object has been modified"),
+        Some(name) => object(&thing(name, "uid", 6)),
+    });
+    let written = scene.writer.patch_statuses_of_versions(&statuses(&scene)).await;
+    assert!(matches!(written, Err(WriteError::Conflict { .. })), "{written:?}");
+    assert_eq!(scene.sent.lock().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_all_statuses_of_a_cluster_would_meet_stops_them() {
+    let unavailable = || Reply::error(503, "ServiceUnavailable", "shutting down");
+    for (reply, is_expected) in [
+        (
+            unavailable as fn() -> Reply,
+            (|error| matches!(error, WriteError::Unavailable { .. })) as fn(&WriteError) -> bool,
+        ),
+        (|| Reply::Hang, |error| matches!(error, WriteError::Unknown { .. })),
+    ] {
+        let asked = Arc::new(Mutex::new(0));
+        let count = asked.clone();
+        let home = scripted(move |_| {
+            *count.lock() += 1;
+            reply()
+        });
+        let remote = Cluster { name: "az-b".into(), ..scripted(|_| object(&thing("c", "uid", 6))) };
+        let mut scene = scene(|_| Reply::Cut);
+        scene.writer = Writer::new(scene.writer.store().clone(), Clusters::new(home, [remote]));
+        let mut changes = statuses(&scene);
+        changes[2].key.cluster = "az-b".into();
+        crate::testing::applied(scene.writer.store(), &"az-b".into(), thing("c", "uid", 5));
+        let error = scene.writer.patch_statuses_of_versions(&changes).await.unwrap_err();
+        assert!(is_expected(&error), "{error}");
+        assert_eq!(*asked.lock(), 1);
+        let written = scene.writer.store().get(&changes[2].key).unwrap();
+        assert_eq!(written.metadata.resource_version.as_deref(), Some("6"), "the other cluster answers");
+    }
+}
+
+#[tokio::test]
+async fn statuses_of_a_process_that_does_not_lead_any_more_are_given_up() {
+    let (fence, lose) = crate::Fence::held_now();
+    let (registry, all) = metrics();
+    let mut scene = scene(|_| Reply::Cut);
+    scene.writer = scene.writer.clone().counted(all.writes).fenced(fence);
+    lose();
+    let error = scene.writer.patch_statuses_of_versions(&statuses(&scene)).await.unwrap_err();
+    assert!(matches!(error, WriteError::NotLeader { .. }), "{error}");
+    let line = r#"berth_writes_total{kind="Thing",outcome="not_leader",verb="patch_status"} 1"#;
+    assert!(registry.render().contains(line), "{}", registry.render());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_not_answered_in_time_leaves_the_object_in_doubt_until_it_is_read() {
     let scene = scene(|request| if request.method == "GET" { object(&moved()) } else { Reply::Hang });

@@ -115,7 +115,8 @@ mod tests {
         tree.update(0, &left);
         assert_eq!(tree.first(), Some(0));
         (left[0], left[2]) = (size(0, 1), size(0, 1));
-        [0, 2].iter().for_each(|host| tree.update(*host, &left));
+        tree.update(0, &left);
+        tree.update(2, &left);
         assert_eq!(tree.first(), None);
         assert_eq!(LeastHost::new(size(4, 1), &[], &[]).first(), None);
     }
@@ -141,7 +142,9 @@ mod tests {
                 for (host, (_, memory)) in changed.iter().zip(&take) {
                     left[*host] -= size(*memory, 0);
                 }
-                changed.iter().for_each(|host| tree.update(*host, &left));
+                for host in changed {
+                    tree.update(host, &left);
+                }
             }
         }
     }

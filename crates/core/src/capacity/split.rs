@@ -75,7 +75,9 @@ impl Sharing {
             let need = group.need.at_least_zero();
             let fits = |host: &usize| need != Resources::ZERO && left.get(*host).is_some_and(|left| need.fits(*left));
             let hosts: Vec<usize> = group.candidates.iter().copied().filter(fits).collect();
-            hosts.iter().for_each(|host| fitting[*host].push((at, need)));
+            for host in &hosts {
+                fitting[*host].push((at, need));
+            }
             let least = LeastHost::new(need, &hosts, &left);
             Group { need, rank: ranks[at], least, hosts: hosts.len(), followed: 0, slots: 0 }
         };

@@ -19,9 +19,8 @@ use crate::usage::declared_units_of_equal;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CapacityRequest {
-    /// In the order of the request.
-    #[serde(rename = "allAZs", deserialize_with = "wire::or_default")]
-    pub zones: Vec<Zone>,
+    #[serde(rename = "allAZs", deserialize_with = "wire::zones")]
+    pub zones: BTreeSet<Zone>,
 }
 
 impl CapacityRequest {
@@ -55,7 +54,7 @@ pub struct CapacityFacts<'a> {
     pub info: &'a ServiceInfo,
     pub groups: &'a FlavorGroups,
     /// The zones of the request.
-    pub zones: &'a [Zone],
+    pub zones: &'a BTreeSet<Zone>,
     /// The groups and zones that have an object.
     pub places: &'a BTreeMap<(GroupName, Zone), PlaceCapacity>,
 }

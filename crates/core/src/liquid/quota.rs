@@ -6,15 +6,12 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::names::{ResourceKind, parse_resource};
-use super::request::{DecodeError, ProjectMetadata};
+use super::request::{DecodeError, MAX_ZONES, ProjectMetadata};
 use super::units::RamUnit;
 use super::usage::QuotaByZone;
 use super::validation::is_real_zone;
 use super::wire::{self, Object};
 use crate::ids::{DomainId, GroupName, ProjectId, Zone};
-
-/// Zones that a push can have: each becomes a write.
-pub const MAX_ZONES: usize = 100;
 
 /// The request. Members that Berth does not know are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -24,7 +24,7 @@ const NO_LIMIT: i64 = -1;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageRequest {
-    #[serde(rename = "allAZs", deserialize_with = "wire::or_default")]
+    #[serde(rename = "allAZs", deserialize_with = "wire::zones")]
     pub zones: BTreeSet<Zone>,
 }
 

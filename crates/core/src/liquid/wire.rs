@@ -1,6 +1,6 @@
 //! Readers of JSON members in the forms that Limes sends them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -9,7 +9,9 @@ use jiff::{Timestamp, civil};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
+use super::request::MAX_ZONES;
 use crate::commitment::State;
+use crate::ids::Zone;
 
 /// `null` for anything counts as if the member was missing.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
@@ -62,6 +64,15 @@ where
 pub(super) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<Vec<T>, D::Error> {
     let values: Option<Vec<Object<T>>> = Option::deserialize(from)?;
     Ok(values.unwrap_or_default().into_iter().map(|object| object.0).collect())
+}
+
+/// A set of zones with a bounded number.
+pub(super) fn zones<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<Zone>, D::Error> {
+    let zones: BTreeSet<Zone> = or_default(from)?;
+    if zones.len() > MAX_ZONES {
+        return Err(D::Error::custom(format_args!("more than {MAX_ZONES} availability zones")));
+    }
+    Ok(zones)
 }
 
 /// A status; one that does not exist is an error.

@@ -56,6 +56,17 @@ async fn the_leader_gets_the_body_the_name_of_the_request_the_token_and_what_is_
 }
 
 #[tokio::test]
+async fn a_put_is_forwarded_as_a_put_with_its_body() {
+    let leader = Stub::start([Reply::http(204, "", "")]).await;
+    let (path, body) = ("/commitments/v1/projects/p1/quota", Bytes::from_static(b"{\"resources\":{}}"));
+    let response = forward().forward(&leader.base(), Method::PUT, path, body, &HeaderMap::new(), LONG).await;
+    assert_eq!(response.status(), StatusCode::NO_CONTENT);
+    let [asked] = leader.asked().try_into().unwrap();
+    let line = "PUT /commitments/v1/projects/p1/quota";
+    assert_eq!((asked.line(), asked.body.as_slice()), (line, b"{\"resources\":{}}".as_slice()));
+}
+
+#[tokio::test]
 async fn every_answer_of_the_leader_is_passed_through() {
     let json = "content-type: application/json\r\n";
     let plain = "content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\nretry-after: 5\r\n";

@@ -3,6 +3,8 @@
 use berth_cluster::{ErrorClass, ObjectKey, Partial, RouteError, WriteError};
 use thiserror::Error;
 
+use super::PUSH_TIMEOUT;
+
 /// The text is a part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreError {
@@ -18,8 +20,14 @@ pub enum StoreError {
     BeingDeleted(ObjectKey),
     #[error("ProjectQuota {0} was deleted at the same time; try again")]
     Gone(ObjectKey),
-    #[error("there was no time left for it; try again")]
-    Late,
+    /// Two pairs of project and zone can have the same name of an object.
+    #[error(
+        "ProjectQuota {key} is in the way: it is the quota of project {project} in zone {zone}; delete it if that quota \
+         is not needed, otherwise leave one of the two zones out of quotaServedAvailabilityZones"
+    )]
+    OtherOwner { key: ObjectKey, project: String, zone: String },
+    #[error("the API server did not answer within {} s; send the request again", PUSH_TIMEOUT.as_secs())]
+    TimedOut,
 }
 
 /// This process does not lead any more.
@@ -32,7 +40,12 @@ impl StoreError {
         match self {
             Self::Write(error) => error.class() == ErrorClass::Conflict,
             Self::Gone(_) => true,
-            Self::Partial(_) | Self::Route(_) | Self::Invalid { .. } | Self::BeingDeleted(_) | Self::Late => false,
+            Self::Partial(_)
+            | Self::Route(_)
+            | Self::Invalid { .. }
+            | Self::BeingDeleted(_)
+            | Self::OtherOwner { .. }
+            | Self::TimedOut => false,
         }
     }
 

@@ -15,6 +15,11 @@ pub(super) fn zone_quota(object: &ProjectQuota) -> ZoneQuota {
     }
 }
 
+/// The name alone does not tell: project `a-b` in zone `c` has the same one as project `a` in zone `b-c`.
+pub(super) fn is_quota_of(object: &ProjectQuota, project: &ProjectId, zone: &Zone) -> bool {
+    object.spec.project_id == project.as_str() && object.spec.availability_zone == zone.as_str()
+}
+
 pub(super) fn new_object(project: &ProjectId, zone: &Zone, content: ZoneQuota) -> ProjectQuota {
     let name = names::project_quota(project.as_str(), zone.as_str());
     let spec = ProjectQuotaSpec {

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::QuotaService;
 use super::error::StoreError;
-use super::object::{changed_object, new_object, zone_quota};
+use super::object::{changed_object, is_quota_of, new_object, zone_quota};
 
 /// Tries for one zone while other clients change its object.
 const ATTEMPTS: u32 = 5;
@@ -38,7 +38,7 @@ impl QuotaService {
         };
         let key = ObjectKey::new(cluster, names::project_quota(push.project.as_str(), zone.as_str()));
         let stored = timeout_at(deadline, self.write_repeatedly(push, zone, &key)).await;
-        let outcome = match stored.unwrap_or(Err(StoreError::Late)) {
+        let outcome = match stored.unwrap_or(Err(StoreError::TimedOut)) {
             Ok(()) => ZoneOutcome::Stored,
             Err(error) => ZoneOutcome::Failed(error),
         };
@@ -73,6 +73,10 @@ impl QuotaService {
             writer.create(&key.cluster, &object).await?;
             return Ok(());
         };
+        if !is_quota_of(&stored, &push.project, zone) {
+            let (project, zone) = (stored.spec.project_id.clone(), stored.spec.availability_zone.clone());
+            return Err(StoreError::OtherOwner { key: key.clone(), project, zone });
+        }
         if stored.metadata.deletion_timestamp.is_some() {
             return Err(StoreError::BeingDeleted(key.clone()));
         }

@@ -106,6 +106,17 @@ async fn a_vm_counts_in_the_zone_of_the_host_that_lists_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_vm_on_a_host_without_a_zone_counts_in_the_zone_of_its_row() {
+    let mut host = testing::hypervisor("node-9", "64Gi", "16");
+    host.metadata.labels = None;
+    let instances = json!([{ "id": "vm-1", "name": "vm-1", "active": true }]);
+    host.status.get_or_insert_default().instances = serde_json::from_value(instances).unwrap();
+    let mut reports = reports(Vec::new(), vms(vec![row("vm-1")]));
+    reports.hypervisors = filled(HYPERVISOR_INDEXES, &ClusterName::home(), [host]);
+    assert_eq!(covers(&ask(&reports).unwrap(), ZONE), [("vm-1".to_owned(), Value::Null)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_stored_quota_of_the_project_is_reported_in_declared_units() {
     let spec = ProjectQuotaSpec {
         project_id: PROJECT.to_owned(),

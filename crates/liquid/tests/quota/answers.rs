@@ -13,7 +13,7 @@ use berth_http::forwarder::{DEADLINE_MS, FORWARDED};
 use berth_telemetry::config::decode;
 use berth_testkit::{Fault, Server, Verb};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::setting::*;
 
@@ -187,8 +187,10 @@ async fn all_zones_are_tried_and_all_that_have_failed_are_named() {
     }
     let seen = process.push(&push(&["1a", "1b", "1c"].map(|zone| ("gp_v1_ram", zone, 2)))).await;
     assert!(seen.status == 500 && seen.text.starts_with("Failed to persist quota for AZ 1a, 1c: "), "{seen:?}");
-    for name in ["quota-p1-1a", "quota-p1-1c"] {
-        assert!(seen.text.contains(name), "{seen:?}");
+    for part in
+        [": 1a: cannot change ProjectQuota home/quota-p1-1a: ", "; 1c: cannot change ProjectQuota home/quota-p1-1c: "]
+    {
+        assert!(seen.text.contains(part), "{seen:?}");
     }
     let of = |quota| json!({ "gp_v1_ram": quota });
     assert_eq!(stored(&server), json!({ "1a": of(1), "1b": of(2), "1c": of(1), "1d": of(1) }));
@@ -211,11 +213,26 @@ async fn an_api_server_that_does_not_answer_ends_the_push_in_time() {
     server.fail_always(Verb::Create, COLLECTION, Fault::Hang);
     let began = Instant::now();
     let seen = process.push(&first()).await;
-    assert!(seen.status == 500 && seen.text.starts_with("Failed to persist quota for AZ 1a, 1b: "), "{seen:?}");
+    assert!(seen.status == 500 && seen.text.starts_with("Failed to persist quota for AZ 1a, 1b: 1a: "), "{seen:?}");
     assert!(began.elapsed() <= Duration::from_secs(30), "{:?}", began.elapsed());
     server.heal();
     process.push(&first()).await.is(204, "");
     assert_eq!(stored(&server).as_object().unwrap().len(), 2);
+}
+
+/// The first eight zones use up their tries, and the time ends while those that follow are tried.
+#[tokio::test(start_paused = true)]
+async fn a_cause_that_several_zones_share_is_said_once_and_first() {
+    let (server, process) = started();
+    server.fail_always(Verb::Create, COLLECTION, Fault::Hang);
+    let zones: Vec<String> = (0..10).map(|number| format!("z{number}")).collect();
+    let values: Vec<_> = zones.iter().map(|zone| ("gp_v1_ram", zone.as_str(), 1)).collect();
+    let seen = process.push(&push(&values)).await;
+    let text = format!(
+        "Failed to persist quota for AZ {}: z8, z9: the API server did not answer within 30 s; send the request again; z0: ",
+        zones.join(", ")
+    );
+    assert!(seen.status == 500 && seen.text.starts_with(&text), "{seen:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,6 +246,57 @@ async fn an_orphan_that_cannot_be_deleted_is_deleted_by_the_next_push() {
     server.heal();
     process.push(&second).await.is(204, "");
     assert_eq!(stored(&server), json!({ "1a": { "gp_v1_ram": 1 } }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_whose_creation_was_not_answered_is_an_orphan_as_well() {
+    let (server, process) = started();
+    let after = Duration::from_secs(3);
+    server.fail_always(Verb::Create, COLLECTION, Fault::Slow { before: Duration::ZERO, after });
+    let body = push(&[("gp_v1_ram", "1a", 1)]);
+    assert!(timeout(Duration::from_secs(1), process.push(&body)).await.is_err());
+    assert_eq!(stored(&server), json!({ "1a": { "gp_v1_ram": 1 } }));
+    server.heal();
+    process.push(&push(&[("gp_v1_ram", "1b", 1)])).await.is(204, "");
+    assert_eq!(stored(&server), json!({ "1b": { "gp_v1_ram": 1 } }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_orphan_that_has_a_successor_is_read_once_more() {
+    let (server, process) = started();
+    process.push(&first()).await.is(204, "");
+    server.fail_always(Verb::Delete, &path_in("1b"), Fault::Conflict);
+    server.take_log();
+    process.push(&push(&[("gp_v1_ram", "1a", 1)])).await.is(204, "");
+    let deletions = server.take_log().into_iter().filter(|line| line.starts_with("delete")).count();
+    assert_eq!(deletions, 2);
+    server.heal();
+    server.before(Verb::Delete, &path_in("1b"), 1, |server| {
+        server.delete::<ProjectQuota>("quota-p1-1b").unwrap();
+        let mut successor = ProjectQuota::new("quota-p1-1b", ProjectQuotaSpec::default());
+        (successor.spec.project_id, successor.spec.availability_zone) = (PROJECT.to_owned(), "1b".to_owned());
+        server.create(&successor).unwrap();
+    });
+    process.push(&push(&[("gp_v1_ram", "1a", 1)])).await.is(204, "");
+    assert_eq!(stored(&server), json!({ "1a": { "gp_v1_ram": 1 } }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_quota_of_another_project_with_the_same_name_of_the_object_stays() {
+    let (server, process) = started();
+    let mut other = ProjectQuota::new("quota-p1-b-c", ProjectQuotaSpec::default());
+    (other.spec.project_id, other.spec.availability_zone) = ("p1-b".to_owned(), "c".to_owned());
+    let body = push(&[("gp_v1_ram", "1a", 1), ("gp_v1_ram", "b-c", 1)]);
+    let text = "Failed to persist quota for AZ b-c: ProjectQuota home/quota-p1-b-c is in the way: it is the quota of project \
+                p1-b in zone c; delete it if that quota is not needed, otherwise leave one of the two zones out of \
+                quotaServedAvailabilityZones";
+    server.create(&other).unwrap();
+    process.push(&body).await.is(500, text);
+    process.world.deliver().unwrap();
+    process.push(&body).await.is(500, text);
+    let stored: ProjectQuota = server.get("quota-p1-b-c").unwrap();
+    assert_eq!(stored.spec, other.spec);
+    assert_eq!(server.take_log().len(), 2, "the other zone is created, and one creation finds the object");
 }
 
 /// The zone `1a` belongs to a remote, and no cluster serves others.

@@ -54,6 +54,17 @@ fn a_commitment_concerns_its_project_when_what_it_pays_for_may_differ() {
         used.status = Some(serde_json::from_value(status.clone()).unwrap());
         assert_eq!(map_commitment(&change(Some(&old), Some(&used))), keys(&[testing::PROJECT]), "{status}");
     }
+    let ready = json!({ "type": "Ready", "status": "False", "reason": "DuplicateUUID", "message": "",
+        "lastTransitionTime": "2026-03-01T12:00:00Z" });
+    let mut duplicate = old.clone();
+    duplicate.status = Some(serde_json::from_value(json!({ "conditions": [ready] })).unwrap());
+    for (before, after) in [(&old, &duplicate), (&duplicate, &old)] {
+        assert_eq!(
+            map_commitment(&change(Some(before), Some(after))),
+            keys(&[testing::PROJECT]),
+            "another one is served"
+        );
+    }
     let mut moved = old.clone();
     moved.spec.project_id = "other".to_owned();
     assert_eq!(map_commitment(&change(Some(&old), Some(&moved))), keys(&["other", testing::PROJECT]));

@@ -13,7 +13,7 @@ const COMMITTED: [&str; 2] = ["confirmed", "guaranteed"];
 settings! {
     /// Settings of the quota controller, all on the top level.
     pub struct Quota = read(s) {
-        /// Period in which quota usage is computed from scratch.
+        /// After this time the usage of quota is computed again although nothing has changed.
         full_reconcile_interval: Duration = duration("fullReconcileInterval", seconds(300), Zero::Default),
         /// `crStateFilter`: states of commitments whose usage counts as committed.
         commitment_states: BTreeSet<String> = (states(s)),

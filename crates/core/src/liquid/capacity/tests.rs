@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::liquid::info::build_resources;
+use crate::liquid::request::MAX_ZONES;
 use crate::liquid::resources::{GroupResources, ResourceConfig, ResourceFlags};
 use crate::liquid::tests::{config, groups};
 
@@ -31,7 +32,7 @@ fn hana() -> PlaceCapacity {
     free(occupied(12, 6_881_088, 420, 14), 8, 8 * 491_504, 240)
 }
 
-fn zones(names: &[&str]) -> Vec<Zone> {
+fn zones(names: &[&str]) -> BTreeSet<Zone> {
     names.iter().map(|name| Zone::new(*name)).collect()
 }
 
@@ -182,11 +183,19 @@ fn an_empty_body_is_an_empty_request_and_another_one_must_decode() {
     for empty in ["", " \n", "{}", "null", r#"{"allAZs": null, "demandByResource": {"x": 1}}"#] {
         assert_eq!(decoded(empty), Ok(Vec::new()), "{empty:?}");
     }
-    assert_eq!(decoded(r#"{"allAZs": ["b", "a"]} rest"#), Ok(vec!["b".to_owned(), "a".to_owned()]), "in this order");
+    assert_eq!(decoded(r#"{"allAZs": ["b", "a", "b"]} rest"#), Ok(vec!["a".to_owned(), "b".to_owned()]), "once each");
     for wrong in ["{", "[]", "7", r#"{"allAZs": "az"}"#, r#"{"allAZs": [1]}"#] {
         let error = decoded(wrong).unwrap_err();
         assert!(!error.is_empty() && !error.contains('\n'), "{wrong}: {error}");
     }
+}
+
+#[test]
+fn the_number_of_zones_is_bounded() {
+    let body = |zones: usize| json!({ "allAZs": (0..2 * zones).map(|n| format!("z-{}", n / 2)).collect::<Vec<_>>() });
+    assert_eq!(decoded(&body(MAX_ZONES).to_string()).unwrap().len(), MAX_ZONES, "each of them twice");
+    let error = decoded(&body(MAX_ZONES + 1).to_string()).unwrap_err();
+    assert!(error.starts_with("allAZs: more than 100 availability zones"), "{error}");
 }
 
 fn any_occupied() -> impl Strategy<Value = Occupied> {

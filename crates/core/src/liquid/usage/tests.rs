@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::liquid::info::build_resources;
+use crate::liquid::request::MAX_ZONES;
 use crate::liquid::tests::{UUID, config, groups};
 
 const VERSION: i64 = 1_772_439_300;
@@ -184,6 +185,17 @@ fn requests_are_read_leniently() {
         let error = read(body).unwrap_err().to_string();
         assert!(error.contains(text), "{body}: {error}");
     }
+}
+
+#[test]
+fn the_number_of_zones_is_bounded() {
+    let decode = |zones: usize| {
+        let zones: Vec<String> = (0..zones).map(|number| format!("z-{number}")).collect();
+        UsageRequest::decode(json!({ "allAZs": zones }).to_string().as_bytes())
+    };
+    assert_eq!(decode(MAX_ZONES).unwrap().zones.len(), MAX_ZONES);
+    let error = decode(MAX_ZONES + 1).unwrap_err().to_string();
+    assert!(error.starts_with("allAZs: more than 100 availability zones"), "{error}");
 }
 
 proptest! {
