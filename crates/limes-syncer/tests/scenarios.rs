@@ -33,11 +33,11 @@ impl Run {
 
     /// One run and all comparisons. Whether the process has ended meanwhile and its successor has done it.
     async fn sync(&mut self) -> bool {
-        let work = self.process.sync();
+        let work = self.process.sync().boxed();
         let has_ended = self.disturbance.interrupt(&self.stage.server, work).await.is_none();
         if has_ended {
             self.process = Process::start(&self.stage);
-            self.process.sync().await;
+            self.process.sync().boxed().await;
         }
         has_ended
     }
