@@ -20,8 +20,10 @@ mod oversubscription;
 mod rights;
 mod sources;
 mod syncer;
+mod units;
 mod vms;
 
+pub(crate) use budgets::is_sold;
 pub use controllers::{Controllers, Environment};
 pub use events::Queues;
 pub use explainer::MemoryExplainer;

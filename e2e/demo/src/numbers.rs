@@ -83,9 +83,10 @@ pub async fn show(stage: &mut Stage<'_>, commitment: &CommittedResource) -> Resu
     };
     let Ram { capacity, running } = ram;
     let (group, zone) = (&spec.flavor_group_name, &spec.availability_zone);
-    let reports =
-        format!("report-capacity, report-usage and berth explain zone agree: capacity {capacity}, usage {running}");
-    stage.screen.done(&format!("{group} in {zone}, RAM in units of 480 GiB: {reports}, quota {QUOTA}"), begin);
+    let numbers =
+        format!("RAM of {group} in {zone}, in units of 480 GiB: capacity {capacity}, usage {running}, quota {QUOTA}");
+    let reports = "the same in report-capacity, report-usage and berth explain zone";
+    stage.screen.done(&format!("{numbers}; {reports}"), begin);
     let shown = explain(&asked, zone, "text").await?;
     let lines: Vec<String> = shown.lines().map(|line| format!("  {line}")).collect();
     stage.screen.print(&lines.join("\n"));
@@ -133,7 +134,7 @@ async fn agreed(asked: &Asked, commitment: &CommittedResource) -> Result<Ram, St
     let groups = shown["groups"].as_array().into_iter().flatten();
     let group = groups.filter(|group| group["group"] == spec.flavor_group_name.as_str());
     let mut rows = group.flat_map(|group| group["resources"].as_array().into_iter().flatten());
-    let ram = rows.find(|row| row["resource"].as_str().is_some_and(|name| name.starts_with("RAM")));
+    let ram = rows.find(|row| row["resource"] == resource.as_str());
     let ram = ram.ok_or_else(|| format!("berth explain zone has no {resource}"))?;
     let reports = [
         (number(capacity, "capacity"), number(capacity, "usage"), QUOTA),

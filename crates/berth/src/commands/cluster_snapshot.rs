@@ -11,14 +11,17 @@ use berth_cluster::{
     StoreSet as _, WriteError, chain,
 };
 use berth_core::{ClusterName, CommitmentUuid};
+use berth_liquid::info::{self, InfoMap};
 use berth_scheduler_api::claims::{self, ClaimMap, ClaimMetrics};
 use berth_telemetry::clock::SystemClock;
 use berth_telemetry::config::{self, Configuration, Files};
 use berth_telemetry::logs::{self, Format, LogOptions};
 use berth_telemetry::metrics::Metrics;
+use futures::FutureExt as _;
 use futures::future::{join_all, try_join};
 use serde::Serialize;
 use tokio::runtime;
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::args::ClusterArguments;
@@ -167,6 +170,17 @@ impl ClusterSnapshot {
     /// Reads the quotas. Only `berth explain zone` needs them alone, and its user may lack the right.
     pub(super) async fn read_quotas(&self) -> Result<(), ReadError> {
         self.read_all(&self.memory.stores.quotas).await
+    }
+
+    /// Reads the service info that Limes was told. Only `berth explain zone` needs it, and its user may lack the right.
+    pub(super) async fn read_published_info(&self) -> Result<(), WriteError> {
+        let found = InfoMap::find(&self.clusters, info::NAME).await;
+        let namespace = found.unwrap_or_else(|| self.clusters.home().client.default_namespace().to_owned());
+        let map = InfoMap::new(self.clusters.clone(), &namespace, info::NAME).fenced(Fence::closed());
+        map.read().await?;
+        // Its first turn takes what was read, and nothing comes after that.
+        let _ = info::follow(map, self.memory.published_info.clone(), CancellationToken::new()).now_or_never();
+        Ok(())
     }
 
     async fn read_all<K: Kind>(&self, store: &Store<K>) -> Result<(), ReadError> {

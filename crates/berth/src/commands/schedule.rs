@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
     let claims = snapshot.memory.scheduler.claims_in(&request.zone);
     let mut run = report::report(&request, &answer, explanation, &claims, &snapshot.missing);
     if let Some(error) = no_budgets {
-        (run.quota, run.quota_unknown) = (None, Some(error.to_string()));
+        run.forget_quota(&error);
     }
     let shown = if arguments.all { usize::MAX } else { arguments.limit.get() };
     output::show(arguments.output, &run, |run| text(run, shown, arguments.all))
@@ -51,7 +51,8 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
 fn ask(snapshot: &ClusterSnapshot, request: &Request) -> Result<(Vec<berth_core::HostName>, Explanation), Error> {
     let scheduler = &snapshot.memory.scheduler;
     let (now, time) = (Duration::ZERO, Timestamp::now());
-    let call = Call { request, now, time, chance: 0, guest: None, stopwatch: None, explain: true };
+    let call =
+        Call { request, now, time, trusted_time: Some(time), chance: 0, guest: None, stopwatch: None, explain: true };
     let answer = scheduler.answer(&call)?;
     let explanation = answer.explanation.map_or_else(|| scheduler.explain(request), Ok)?;
     Ok((answer.hosts, explanation))

@@ -265,10 +265,10 @@ pub(crate) fn scheduler(
     let address = api_bind_address.map(Address::from_flag).transpose()?.flatten();
     let port = address.map_or(PORT, |address| address.port);
     if is_loopback_own(url, port) {
-        info!(url, "schedulerURL points at this process; using the built-in scheduler");
+        info!(url, purpose, "schedulerURL points at this process; using the built-in scheduler");
         return Ok(Chosen::BuiltIn(own));
     }
-    info!(url, "using an external scheduler for {purpose}");
+    info!(url, purpose, "using an external scheduler");
     let user_agent = configuration.common.user_agent();
     let external = External::new(url, user_agent.as_deref(), own);
     external

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_cluster::indexes::QUOTA_BY_PROJECT;
 use berth_cluster::{ObjectKey, Routes, Store, Stores};
-use berth_core::commitment::{ResourceType, State};
+use berth_core::commitment::{ResourceType, Spec, State};
 use berth_core::liquid::names::{ResourceKind, parse_resource};
 use berth_core::quota::Amounts;
 use berth_core::units::declared_gib;
@@ -83,10 +83,15 @@ fn resource_of<'q>(groups: &'q mut ZoneQuota, name: &str) -> Option<&'q mut Reso
     })
 }
 
+/// Whether the commitment counts, whatever the time: no other object with its UUID is served instead.
+pub(crate) fn is_sold(object: &CommittedResource, spec: &Spec) -> bool {
+    matches!(spec.state, State::Confirmed | State::Guaranteed) && !facts::is_duplicate(object)
+}
+
 /// The commitment as it was accepted, else as it is wanted; `None` if it pays for no RAM, whatever the time.
 fn committed_ram(object: &CommittedResource) -> Option<CommittedRam> {
     let spec = facts::accepted_spec(object).unwrap_or_else(|| facts::spec(object));
-    let pays = spec.resource == ResourceType::Memory && matches!(spec.state, State::Confirmed | State::Guaranteed);
+    let pays = spec.resource == ResourceType::Memory && is_sold(object, &spec);
     pays.then(|| CommittedRam {
         project: spec.project,
         zone: spec.zone,

@@ -13,10 +13,8 @@ use berth_committed_resource::{
     self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
 };
 use berth_core::commitment::State;
-use berth_core::liquid::units::UnitOf;
 use berth_limes_syncer::{Fetcher, LimesClient, SyncController};
 use berth_liquid::changes::{self as liquid_changes, ChangeController};
-use berth_liquid::configured::resource_config;
 use berth_projects::ProjectSources;
 use berth_quota::QuotaController;
 use berth_reservation::in_flight::InFlightController;
@@ -315,7 +313,7 @@ fn quota(memory: &Memory, environment: &Environment<'_>) -> QuotaController {
     QuotaController::new(berth_quota::Context {
         quotas: environment.writer(&memory.stores.quotas),
         sources: project_sources(memory, environment),
-        unit_of: declared_unit(memory, environment),
+        unit_of: memory.unit_of(),
         clock: environment.clock.clone(),
         metrics: environment.metrics.quota.clone(),
         requests: Requests::closed(),
@@ -344,7 +342,7 @@ fn capacity(memory: &Memory, environment: &Environment<'_>) -> CapacityControlle
         vms: memory.vms.clone(),
         routes: environment.routes.clone(),
         scheduler: environment.capacity_scheduler.clone(),
-        unit_of: declared_unit(memory, environment),
+        unit_of: memory.unit_of(),
         clock: environment.clock.clone(),
         ids: environment.ids.clone(),
         metrics: environment.metrics.capacity.clone(),
@@ -354,16 +352,6 @@ fn capacity(memory: &Memory, environment: &Environment<'_>) -> CapacityControlle
             total_pipeline: keys.total_pipeline.clone(),
             placeable_pipeline: keys.placeable_pipeline.clone(),
         },
-    })
-}
-
-/// The unit in which Limes counts RAM: the published one, else the configured one.
-fn declared_unit(memory: &Memory, environment: &Environment<'_>) -> UnitOf {
-    let published = memory.published_info.clone();
-    let configured = resource_config(&environment.configuration.committed_resource_api.flavor_groups);
-    Arc::new(move |group| {
-        let published = published.get().and_then(|publication| publication.ram_unit(group));
-        published.unwrap_or_else(|| configured.of(group).ram_unit().unwrap_or_default())
     })
 }
 

@@ -80,7 +80,7 @@ fn capacity_reports(memory: &Memory, environment: &Environment<'_>) -> CapacityR
         vms: memory.vms.clone(),
         routes: environment.routes.clone(),
         clock: environment.clock.clone(),
-        max_age: environment.configuration.capacity.max_age(),
+        max_age: memory.capacity_max_age,
     }
 }
 

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use berth_cluster::Routes;
 use berth_committed_resource::orphans::ListedCommitments;
-use berth_core::GroupName;
-use berth_core::liquid::units::RamUnit;
 use berth_limes_syncer::{Context, Fetcher, FetcherParts, Jitter, LimesClient, SyncController, SyncMetrics, Views};
 use berth_telemetry::clock::Clock;
 use berth_telemetry::config::Syncer;
@@ -45,7 +43,7 @@ impl LimesSyncer {
             commitments: memory.stores.commitments.clone(),
             routes: self.routes.clone(),
             groups: memory.flavor_groups.clone(),
-            ram_units: Arc::new(ram_units(memory)),
+            ram_units: Arc::new(memory.declared_units()),
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             services: keys.services(),
@@ -62,15 +60,6 @@ struct ListedInViews(Views);
 impl ListedCommitments for ListedInViews {
     fn unlisted_since(&self, uuid: &str) -> Option<Timestamp> {
         self.0.unlisted_since(uuid)
-    }
-}
-
-/// The unit that was published for the group: Limes counts in it even if another one is configured meanwhile.
-fn ram_units(memory: &Memory) -> impl Fn(&GroupName) -> Option<RamUnit> + Send + Sync + 'static {
-    let (published, config) = (memory.published_info.clone(), memory.service_info.config.clone());
-    move |group| {
-        let in_use = published.get().and_then(|published| published.ram_unit(group));
-        in_use.or_else(|| config.of(group).ram_unit().ok())
     }
 }
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod churn;
+#[path = "../support/controllers.rs"]
+mod controllers;
 mod crash_witness;
 mod disruption_limit;
 mod endpoint;

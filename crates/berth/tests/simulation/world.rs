@@ -13,6 +13,7 @@ use berth_testkit::{CheckerSettings, InvariantChecker, Random, Server, SteppedCl
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::controllers::WITHOUT_CAPACITY;
 use crate::endpoint::Network;
 use crate::nova::{self, Nova, People};
 use crate::overbooked;
@@ -292,14 +293,6 @@ fn rules(configuration: &Configuration, clock: &SteppedClock) -> CheckerSettings
         overdue: configuration.reservation_controller.requeue_interval_grace_period + HALF_AN_HOUR,
     }
 }
-
-/// The capacities of cores are written by hand.
-const WITHOUT_CAPACITY: [&str; 4] = [
-    "committed-resource-reservations-controller",
-    "quota-controller",
-    "inflight-reservation-controller",
-    "nova-pipeline-controllers",
-];
 
 fn configuration(two: bool, special: Keys) -> Configuration {
     let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();

@@ -8,6 +8,7 @@
 pub mod chronicle;
 pub mod cloud;
 pub mod command;
+pub mod controllers;
 pub mod crowd;
 pub mod desk;
 pub mod fake_cluster;

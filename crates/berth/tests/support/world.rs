@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::time::sleep;
 
 use super::cloud::Cloud;
+use super::controllers::WITHOUT_CAPACITY;
 use super::host_checker::HostChecker;
 use super::host_states::TESTS;
 use super::operator::Operator;
@@ -435,16 +436,7 @@ pub async fn grant(control_plane: &ControlPlane) {
     control_plane.run_kubectl(&["apply", "--filename", rbac.to_str().unwrap()], None).await.unwrap();
 }
 
-/// The capacities of cores are written by hand, and at rest nothing is written: the capacity controller writes in every
-/// cycle.
-const WITHOUT_CAPACITY: [&str; 4] = [
-    "committed-resource-reservations-controller",
-    "quota-controller",
-    "inflight-reservation-controller",
-    "nova-pipeline-controllers",
-];
-
-/// The configuration of an operator of this name.
+/// The configuration of an operator of this name. It writes nothing at rest: the capacity controller writes in every cycle.
 pub fn keys(name: &str, grace: Duration) -> Value {
     let grace = format!("{}s", grace.as_secs());
     json!({

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use berth_cluster::Entry;
-use berth_core::commitment::{ResourceType, Spec, State};
+use berth_core::commitment::{ResourceType, Spec};
 use berth_core::flavor::{FlavorGroups, Ratio};
 use berth_core::liquid::capacity::{CapacityParts, PlaceCapacity};
 use berth_core::liquid::names::{ResourceKind, resource_name};
@@ -15,8 +15,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::commands::cluster_snapshot::UnreadableCluster;
+use crate::wiring::is_sold;
 
 const GIB: i64 = 1 << 30;
+/// The unit of what is counted one by one.
+const PIECE: &str = "piece";
 /// The resources in the order of their weight for people.
 const SHOWN: [ResourceKind; 3] = [ResourceKind::Ram, ResourceKind::Cores, ResourceKind::Instances];
 
@@ -31,7 +34,8 @@ pub(super) struct ZoneFacts<'a> {
     pub(super) commitments: &'a [Entry<CommittedResource>],
     pub(super) quotas: &'a [Entry<ProjectQuota>],
     pub(super) quota_unknown: Option<String>,
-    /// The configured unit of RAM.
+    pub(super) unit_unknown: Option<String>,
+    /// The unit in which Limes counts RAM, as far as it is known.
     pub(super) unit_of: &'a dyn Fn(&GroupName) -> RamUnit,
     pub(super) max_age: Duration,
     pub(super) now: Timestamp,
@@ -47,6 +51,10 @@ pub(super) struct ZoneReportView {
     pub(super) hosts: usize,
     pub(super) groups_unknown: Option<String>,
     pub(super) quota_unknown: Option<String>,
+    /// Why RAM is in the configured units.
+    pub(super) unit_unknown: Option<String>,
+    /// Older objects are not used.
+    pub(super) max_age_seconds: u64,
     pub(super) groups: Vec<GroupRow>,
 }
 
@@ -62,6 +70,7 @@ pub(super) struct GroupRow {
     pub(super) cluster: String,
     /// Whether it is used: it says so, and is not too old.
     pub(super) ready: bool,
+    pub(super) too_old: bool,
     /// The message of its condition.
     pub(super) message: String,
     pub(super) age_seconds: Option<u64>,
@@ -74,7 +83,11 @@ pub(super) struct GroupRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResourceRow {
+    #[serde(skip)]
+    pub(super) kind: ResourceKind,
+    /// Its name and its unit in the service info.
     pub(super) resource: String,
+    pub(super) unit: String,
     pub(super) running: u64,
     pub(super) reserved: u64,
     pub(super) free: u64,
@@ -100,6 +113,8 @@ pub(super) fn report(facts: &ZoneFacts<'_>) -> ZoneReportView {
         hosts: facts.hosts,
         groups_unknown: facts.groups_unknown.clone(),
         quota_unknown: facts.quota_unknown.clone(),
+        unit_unknown: facts.unit_unknown.clone(),
+        max_age_seconds: facts.max_age.as_secs(),
         groups: groups.into_values().map(|one| group_row(facts, one)).collect(),
     }
 }
@@ -111,11 +126,14 @@ fn group_row(facts: &ZoneFacts<'_>, one: &Entry<FlavorGroupCapacity>) -> GroupRo
     let age = written.map(|at| u64::try_from(facts.now.duration_since(at.0).as_secs()).unwrap_or(0));
     let found = facts::place_capacity(&one.object);
     let place = found.as_ref().copied().unwrap_or_default();
+    let ready = facts::is_up_to_date(&one.object, facts.now, facts.max_age);
+    let says_ready = status.is_some_and(|status| conditions::is_ready(&status.conditions));
     GroupRow {
         flavor: status.and_then(|status| status.smallest_flavor_name.clone()).unwrap_or_default(),
         name: one.key.name.to_string(),
         cluster: one.key.cluster.to_string(),
-        ready: facts::is_up_to_date(&one.object, facts.now, facts.max_age),
+        ready,
+        too_old: says_ready && !ready && age.is_some(),
         message: condition.map(|ready| ready.message.clone()).unwrap_or_default(),
         age_seconds: age,
         wrong: found.err().map(|wrong| wrong.to_string()),
@@ -128,16 +146,17 @@ fn resource_row(facts: &ZoneFacts<'_>, group: &GroupName, kind: ResourceKind, pl
     let unit = (facts.unit_of)(group);
     let ratio = facts.groups.and_then(|groups| groups.get(group)).map_or(Ratio::None, |group| group.ratio);
     let parts = CapacityParts::of(place, kind, (ratio, unit));
-    let (resource, sold) = match kind {
-        ResourceKind::Ram => {
-            (format!("RAM ({unit})"), Some(unit.units(sold(facts, group, ResourceType::Memory) / GIB)))
-        }
-        ResourceKind::Cores => ("cores".to_owned(), Some(sold(facts, group, ResourceType::Cores))),
-        ResourceKind::Instances => ("instances".to_owned(), None),
+    let sold = match kind {
+        ResourceKind::Ram => Some(unit.units(sold(facts, group, ResourceType::Memory) / GIB)),
+        ResourceKind::Cores => Some(sold(facts, group, ResourceType::Cores)),
+        ResourceKind::Instances => None,
     };
-    let quota = facts.quota_unknown.is_none().then(|| given_out(facts, &resource_name(group, kind)));
+    let resource = resource_name(group, kind);
+    let quota = facts.quota_unknown.is_none().then(|| given_out(facts, &resource));
     ResourceRow {
+        kind,
         resource,
+        unit: if kind == ResourceKind::Ram { unit.to_string() } else { PIECE.to_owned() },
         running: parts.running,
         reserved: parts.reserved,
         free: parts.free,
@@ -150,11 +169,11 @@ fn resource_row(facts: &ZoneFacts<'_>, group: &GroupName, kind: ResourceKind, pl
 /// What is accepted of commitments that are in force.
 fn sold(facts: &ZoneFacts<'_>, group: &GroupName, resource: ResourceType) -> i64 {
     let counts = |spec: &Spec| {
-        let is_active = matches!(spec.state, State::Guaranteed | State::Confirmed);
         let has_ended = spec.end.is_some_and(|end| end < facts.now);
-        spec.group == *group && spec.zone == *facts.zone && spec.resource == resource && is_active && !has_ended
+        spec.group == *group && spec.zone == *facts.zone && spec.resource == resource && !has_ended
     };
-    let accepted = facts.commitments.iter().filter_map(|entry| facts::accepted_spec(&entry.object));
+    let sold = |object: &CommittedResource| facts::accepted_spec(object).filter(|spec| is_sold(object, spec));
+    let accepted = facts.commitments.iter().filter_map(|entry| sold(&entry.object));
     accepted.filter(counts).map(|spec| spec.amount.round_down().max(0)).fold(0, i64::saturating_add)
 }
 

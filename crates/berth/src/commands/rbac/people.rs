@@ -5,6 +5,7 @@ use berth_crds::{
     CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota,
     Reservation,
 };
+use berth_liquid::info;
 use berth_scheduler_api::claims;
 use berth_telemetry::config::Configuration;
 
@@ -57,6 +58,7 @@ fn explain_rights() -> Vec<Right> {
         Right::resource("", "v1", "configmaps", found)
             .named([claims::NAME])
             .because("The capacity that Nova was promised."),
+        Right::resource("", "v1", "configmaps", found).named([info::NAME]).because("The units in which Limes counts."),
         Right::resource("coordination.k8s.io", "v1", "leases", found)
             .named([lease])
             .because("Where the leader answers."),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use berth_cluster::ReadError;
 use berth_core::HostName;
 use berth_scheduler::{
     Claim, Contribution, Explanation, FilterName, HostExplanation, Intent, Outcome, QuotaVerdict, Request,
@@ -76,6 +77,15 @@ pub(super) struct Removed {
     pub(super) short: &'static str,
     pub(super) count: usize,
     pub(super) hosts: Vec<String>,
+}
+
+impl DryRun {
+    /// What the filter decided without all quotas and commitments means nothing. Without the filter none of them matter.
+    pub(super) fn forget_quota(&mut self, error: &ReadError) {
+        if self.quota.take().is_some() {
+            self.quota_unknown = Some(error.to_string());
+        }
+    }
 }
 
 pub(super) fn report(

@@ -6,6 +6,7 @@ use berth_cluster::testing::{applied, deleted, sync};
 use berth_core::flavor::Flavor;
 use berth_core::host::{Capabilities, ConditionStatus, Host};
 use berth_core::{Bytes, ClusterName, Cores, Resources};
+use berth_crds::conditions::{self, Status, ready_condition};
 use berth_crds::testing::{GROUP, PROJECT, ZONE, at_version, commitment};
 use berth_crds::{CommitmentState, CommittedResource, ProjectQuotaSpec, ProjectQuotaStatus, Time};
 use berth_scheduler::{Call, Options, QuotaDecision, QuotaFigures, QuotaVerdict, Request, Settings};
@@ -143,6 +144,22 @@ fn commitments_pay_as_they_were_accepted_and_with_their_declared_usage() {
 }
 
 #[test]
+fn of_two_objects_of_one_commitment_only_the_served_one_pays() {
+    let world = world();
+    let mut object = commitment("uuid-1", "40Gi");
+    world.set(at_version(1, object.clone()));
+    assert_eq!(world.figures().ram.committed, 40);
+    let reason = conditions::commitment::Reason::DuplicateUuid.as_str();
+    let condition = ready_condition(Status::False, reason, "uuid", None, Timestamp::UNIX_EPOCH);
+    object.status.get_or_insert_default().conditions = vec![condition];
+    world.set(at_version(2, object.clone()));
+    assert_eq!(world.figures().ram.committed, 0);
+    object.status = None;
+    world.set(at_version(3, object));
+    assert_eq!(world.figures().ram.committed, 40, "the other object is gone");
+}
+
+#[test]
 fn a_commitment_pays_between_its_start_and_its_end() {
     let world = world();
     let mut object = commitment("uuid-1", "40Gi");
@@ -157,7 +174,16 @@ fn a_commitment_pays_between_its_start_and_its_end() {
         (201, QuotaDecision::AcceptNoQuota),
     ] {
         let (now, time) = (Duration::ZERO, time(second));
-        let call = Call { request: &request, now, time, chance: 0, guest: None, explain: false, stopwatch: None };
+        let call = Call {
+            request: &request,
+            now,
+            time,
+            trusted_time: Some(time),
+            chance: 0,
+            guest: None,
+            explain: false,
+            stopwatch: None,
+        };
         let answer = world.scheduler.answer(&call).unwrap();
         assert_eq!(answer.decision.quota.unwrap().decision, decision, "{second}");
     }
@@ -178,7 +204,16 @@ fn a_claim_ends_for_the_quota_when_the_vm_is_in_the_snapshot() {
     world.scheduler.host_changed(&"node1".into(), Some(host));
     let asked = request("new", 8);
     let (now, time) = (Duration::ZERO, Timestamp::UNIX_EPOCH);
-    let call = Call { request: &asked, now, time, chance: 0, guest: None, explain: false, stopwatch: None };
+    let call = Call {
+        request: &asked,
+        now,
+        time,
+        trusted_time: Some(time),
+        chance: 0,
+        guest: None,
+        explain: false,
+        stopwatch: None,
+    };
     assert_eq!(world.scheduler.answer(&call).unwrap().hosts.len(), 1);
     assert_eq!(world.figures().ram.claimed, 8);
     let row = |flavor: &str| VmRow {
