@@ -1,0 +1,90 @@
+//! Checks the chart: generated files, lint, schema, and all sets of values under two names.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::rendering::{DOCUMENTED, ELSEWHERE, Rendering, sets, title};
+use crate::{Error, Tools, conformance, generated, pods, program, refused, rights, values};
+
+/// The set whose roles are those of `config/rbac`.
+const DEFAULT_SET: &str = "default";
+/// The longest name of a Service or of a label.
+const LONGEST: usize = 63;
+
+/// Runs all checks. Without the program `berth`, those that need it are left out.
+pub fn run(tools: &Tools, berth: Option<&Path>) -> Result<(), Error> {
+    let mut problems = generated::differences(tools, berth)?;
+    problems.extend(values::problems()?);
+    problems.extend(refused::problems(tools)?);
+    lint(tools)?;
+    let renderings = render_all(tools)?;
+    for rendering in &renderings {
+        problems.extend(of_rendering(rendering, berth)?);
+    }
+    problems.extend(conformance::of_objects(tools, &renderings)?);
+    if !problems.is_empty() {
+        return Err(Error::Problems(problems));
+    }
+    let objects: usize = renderings.iter().map(|rendering| rendering.documents.len()).sum();
+    println!("{} renderings with {objects} objects are fine", renderings.len());
+    if berth.is_none() {
+        println!("not compared without --berth: configuration, flags, and the definitions of others");
+    }
+    Ok(())
+}
+
+fn lint(tools: &Tools) -> Result<(), Error> {
+    for set in sets()? {
+        let mut helm = tools.command("helm");
+        program::text(helm.args(["lint", "--strict", "--quiet", "--values"]).arg(set).arg(crate::checkout::chart()))?;
+    }
+    Ok(())
+}
+
+fn render_all(tools: &Tools) -> Result<Vec<Rendering>, Error> {
+    let mut all = Vec::new();
+    for set in sets()? {
+        for place in [DOCUMENTED, ELSEWHERE] {
+            all.push(Rendering::of(tools, &set, place)?);
+        }
+    }
+    Ok(all)
+}
+
+fn of_rendering(rendering: &Rendering, berth: Option<&Path>) -> Result<Vec<String>, Error> {
+    let mut problems = pods::problems(rendering);
+    problems.extend(rights::excesses(rendering));
+    problems.extend(names(rendering));
+    if rendering.set == DEFAULT_SET && rendering.place.release == DOCUMENTED.release {
+        problems.extend(rights::differences(rendering)?);
+    }
+    if let Some(berth) = berth {
+        problems.extend(conformance::of_configuration(berth, rendering)?);
+    }
+    Ok(problems)
+}
+
+/// Names are unique and not too long, and nothing has the names of the documentation under other ones.
+fn names(rendering: &Rendering) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut found = Vec::new();
+    for object in &rendering.documents {
+        let meta = &object["metadata"];
+        let title = title(object);
+        let is_definition = object["kind"] == "CustomResourceDefinition";
+        if meta["name"].as_str().is_none_or(|name| name.len() > LONGEST && !is_definition) {
+            found.push(rendering.problem(&format!("the name of {title} is missing or too long")));
+        }
+        if !seen.insert(format!("{title} {}", meta["namespace"])) {
+            found.push(rendering.problem(&format!("{title} is there twice")));
+        }
+        if meta["labels"]["app.kubernetes.io/instance"] != Value::from(rendering.place.release) {
+            found.push(rendering.problem(&format!("{title} does not have the recommended labels")));
+        }
+    }
+    if rendering.place.release != DOCUMENTED.release && rendering.text.contains(DOCUMENTED.namespace) {
+        found.push(rendering.problem("something assumes the namespace of the documentation"));
+    }
+    found
+}

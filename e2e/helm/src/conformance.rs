@@ -1,0 +1,66 @@
+//! The objects are what Kubernetes takes, and the configuration and flags are what `berth` takes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::rendering::{Rendering, title};
+use crate::schemas::Schemas;
+use crate::{Error, Tools, program};
+
+/// Kinds whose schema is not part of Kubernetes.
+const UNKNOWN: &str = "ServiceMonitor";
+
+/// Asks kubeconform about all renderings.
+pub fn of_objects(tools: &Tools, renderings: &[Rendering]) -> Result<Vec<String>, Error> {
+    let folder = tempfile::tempdir().map_err(Error::file("write", &std::env::temp_dir()))?;
+    Schemas::read()?.write(folder.path())?;
+    let location = folder.path().join("{{ .ResourceKind }}{{ .KindSuffix }}.json");
+    let mut kubeconform = tools.command("kubeconform");
+    kubeconform.args(["-strict", "-summary", "-skip", UNKNOWN, "-schema-location"]).arg(location);
+    for rendering in renderings {
+        let path = folder.path().join(format!("{}-{}.yaml", rendering.set, rendering.place.release));
+        fs::write(&path, &rendering.text).map_err(Error::file("write", &path))?;
+        kubeconform.arg(path);
+    }
+    let ended = program::output(&mut kubeconform)?;
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    let (summary, problems): (Vec<_>, Vec<_>) = printed.lines().partition(|line| line.starts_with("Summary"));
+    println!("kubeconform: {}", summary.join(" "));
+    let has_failed = !ended.status.success();
+    Ok(problems.into_iter().filter(|_| has_failed).map(|line| format!("kubeconform: {line}")).collect())
+}
+
+/// Asks `berth config check` about the configuration, and `--help` about the flags.
+pub fn of_configuration(berth: &Path, rendering: &Rendering) -> Result<Vec<String>, Error> {
+    let mut found = Vec::new();
+    for object in rendering.of_kind("ConfigMap") {
+        let Some(text) = object["data"]["conf.json"].as_str() else { continue };
+        let file = tempfile::NamedTempFile::new().map_err(Error::file("write", &std::env::temp_dir()))?;
+        fs::write(&file, text).map_err(Error::file("write", file.path()))?;
+        let ended = program::output(Command::new(berth).args(["config", "check"]).arg(file.path()))?;
+        if !ended.status.success() {
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            found.push(rendering.problem(&format!("{}: {said}", title(object))));
+        }
+    }
+    for object in rendering.of_kind("Deployment") {
+        found.extend(unknown_flags(berth, object)?.iter().map(|text| rendering.problem(text)));
+    }
+    Ok(found)
+}
+
+fn unknown_flags(berth: &Path, deployment: &Value) -> Result<Vec<String>, Error> {
+    let arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"].as_array();
+    let mut arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
+    let command = arguments.next().unwrap_or_default();
+    let help = program::text(Command::new(berth).args([command, "--help"]))?;
+    let words = help.split(|letter: char| letter.is_whitespace() || "=[,".contains(letter));
+    let known: BTreeSet<_> = words.filter(|word| word.starts_with("--")).collect();
+    let flags = arguments.filter_map(|argument| argument.split('=').next());
+    let unknown = flags.filter(|flag| !known.contains(flag));
+    Ok(unknown.map(|flag| format!("{}: berth {command} has no flag {flag}", title(deployment))).collect())
+}

@@ -1,0 +1,119 @@
+//! Builds helm, kubeconform and helm-docs from their published Go modules, once for all checkouts of a user. The folder in the
+//! cache is named after what `go/go.mod` requires.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::{Error, program};
+
+const GO_MOD: &str = include_str!("../go/go.mod");
+const GO_SUM: &str = include_str!("../go/go.sum");
+/// The programs, each with the module that it comes from.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("helm", "helm.sh/helm/v3"),
+    ("kubeconform", "github.com/yannh/kubeconform"),
+    ("helm-docs", "github.com/norwoodj/helm-docs"),
+];
+
+/// The folder of the programs.
+#[derive(Debug, Clone)]
+pub struct Tools(PathBuf);
+
+impl Tools {
+    /// Finds the programs in the cache, or builds them.
+    pub fn obtain() -> Result<Self, Error> {
+        let folder = cache()?.join(folder_name(GO_MOD));
+        let tools = Self(folder);
+        if !tools.is_complete() {
+            build(&tools)?;
+        }
+        Ok(tools)
+    }
+
+    /// One of the programs, without configuration of the user.
+    pub fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.0.join(name));
+        for folder in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+            command.env(folder, self.0.join("helm-home"));
+        }
+        command.env_remove("HELM_NAMESPACE").env("KUBECONFIG", "/dev/null");
+        command
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    fn is_complete(&self) -> bool {
+        PROGRAMS.iter().all(|(name, _)| self.0.join(name).is_file())
+    }
+}
+
+fn cache() -> Result<PathBuf, Error> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").map(|home| home.join(".cache"));
+    let folder = set("XDG_CACHE_HOME").or_else(home).ok_or(Error::NoCache)?.join("berth/helm");
+    fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
+    Ok(folder)
+}
+
+/// For example `helm-v3.22.0-kubeconform-v0.8.0-helm-docs-v1.14.2`.
+fn folder_name(go_mod: &str) -> String {
+    let version = |module: &str| {
+        let mut lines = go_mod.lines().map(str::split_whitespace);
+        lines.find_map(|mut words| (words.next() == Some(module)).then(|| words.next().unwrap_or_default()))
+    };
+    PROGRAMS.map(|(name, module)| format!("{name}-{}", version(module).unwrap_or_default())).join("-")
+}
+
+/// Works beside the destination, so that what is there is complete. Processes that need the programs at the same time build once.
+fn build(tools: &Tools) -> Result<(), Error> {
+    let parent = cache()?;
+    let lock = parent.join("lock");
+    let file = File::create(&lock).map_err(Error::file("create", &lock))?;
+    file.lock().map_err(Error::file("lock", &lock))?;
+    if tools.is_complete() {
+        return Ok(());
+    }
+    let started_at = Instant::now();
+    eprintln!("building helm, kubeconform and helm-docs, once; two to four minutes on 2 cores");
+    let workshop =
+        tempfile::Builder::new().prefix(".build-").tempdir_in(&parent).map_err(Error::file("write", &parent))?;
+    install(workshop.path())?;
+    let built = workshop.path().join("bin");
+    if tools.folder().exists() {
+        fs::remove_dir_all(tools.folder()).map_err(Error::file("remove", tools.folder()))?;
+    }
+    fs::rename(&built, tools.folder()).map_err(Error::file("move", &built))?;
+    eprintln!("they are in {} after {} s", tools.folder().display(), started_at.elapsed().as_secs());
+    Ok(())
+}
+
+fn install(workshop: &Path) -> Result<(), Error> {
+    for (name, content) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
+        let file = workshop.join(name);
+        fs::write(&file, content).map_err(Error::file("write", &file))?;
+    }
+    let mut go = Command::new("go");
+    go.args(["install", "-mod=readonly", "-trimpath", "-ldflags", "-s -w", "tool"]).current_dir(workshop);
+    // Independent of a surrounding workspace and of another target platform.
+    go.env("GOWORK", "off").env("CGO_ENABLED", "0").env_remove("GOOS").env_remove("GOARCH");
+    program::text(go.env("GOBIN", workshop.join("bin"))).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_named_after_the_versions() {
+        let name = folder_name(GO_MOD);
+        assert!(
+            name.starts_with("helm-v3.") && name.contains("-kubeconform-v0.") && name.contains("-helm-docs-v1."),
+            "{name}"
+        );
+    }
+}
