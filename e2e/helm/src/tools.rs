@@ -62,11 +62,26 @@ fn cache() -> Result<PathBuf, Error> {
 
 /// For example `helm-v3.22.0-kubeconform-v0.8.0-helm-docs-v1.14.2`.
 fn folder_name(go_mod: &str) -> String {
-    let version = |module: &str| {
-        let mut lines = go_mod.lines().map(str::split_whitespace);
-        lines.find_map(|mut words| (words.next() == Some(module)).then(|| words.next().unwrap_or_default()))
-    };
-    PROGRAMS.map(|(name, module)| format!("{name}-{}", version(module).unwrap_or_default())).join("-")
+    PROGRAMS.map(|(name, module)| format!("{name}-{}", version(go_mod, module))).join("-")
+}
+
+/// The version of a module that is required.
+fn version<'m>(go_mod: &'m str, module: &str) -> &'m str {
+    let mut lines = go_mod.lines().map(str::split_whitespace);
+    let found = lines.find_map(|mut words| (words.next() == Some(module)).then(|| words.next().unwrap_or_default()));
+    found.unwrap_or_default()
+}
+
+/// Without them helm takes every cluster that it does not ask for Kubernetes 1.20. The client `v0.37.0` is that of 1.37.
+fn linker_flags(go_mod: &str) -> String {
+    let minor = version(go_mod, "k8s.io/client-go").split('.').nth(1).unwrap_or_default();
+    let helm = "helm.sh/helm/v3";
+    format!(
+        "-s -w -X {helm}/internal/version.version={} -X {helm}/pkg/chartutil.k8sVersionMajor=1 \
+         -X {helm}/pkg/chartutil.k8sVersionMinor={minor} -X {helm}/pkg/lint/rules.k8sVersionMajor=1 \
+         -X {helm}/pkg/lint/rules.k8sVersionMinor={minor}",
+        version(go_mod, helm),
+    )
 }
 
 /// Works beside the destination, so that what is there is complete. Processes that need the programs at the same time build once.
@@ -98,7 +113,7 @@ fn install(workshop: &Path) -> Result<(), Error> {
         fs::write(&file, content).map_err(Error::file("write", &file))?;
     }
     let mut go = Command::new("go");
-    go.args(["install", "-mod=readonly", "-trimpath", "-ldflags", "-s -w", "tool"]).current_dir(workshop);
+    go.args(["install", "-mod=readonly", "-trimpath", "-ldflags", &linker_flags(GO_MOD), "tool"]).current_dir(workshop);
     // Independent of a surrounding workspace and of another target platform.
     go.env("GOWORK", "off").env("CGO_ENABLED", "0").env_remove("GOOS").env_remove("GOARCH");
     program::text(go.env("GOBIN", workshop.join("bin"))).map(drop)
@@ -114,6 +129,15 @@ mod tests {
         assert!(
             name.starts_with("helm-v3.") && name.contains("-kubeconform-v0.") && name.contains("-helm-docs-v1."),
             "{name}"
+        );
+    }
+
+    #[test]
+    fn helm_knows_its_version_and_that_of_kubernetes() {
+        let flags = linker_flags("helm.sh/helm/v3 v3.22.0\nk8s.io/client-go v0.37.0 // indirect\n");
+        assert!(
+            flags.contains("version.version=v3.22.0 ") && flags.contains("chartutil.k8sVersionMinor=37 "),
+            "{flags}"
         );
     }
 }

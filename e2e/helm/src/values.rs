@@ -6,8 +6,16 @@ use serde_json::Value;
 
 use crate::{Error, checkout};
 
-/// Values whose members are not ours to list.
-const FREE: [&str; 2] = [".config", ".placement.config"];
+/// What every chart may be given by one that includes it.
+const OF_PARENTS: &str = ".global";
+
+/// The paths that a schema names, and those whose members it leaves open.
+#[derive(Default)]
+struct Named {
+    paths: BTreeSet<String>,
+    open: BTreeSet<String>,
+    problems: Vec<String>,
+}
 
 /// What differs between the two.
 pub fn problems() -> Result<Vec<String>, Error> {
@@ -17,31 +25,64 @@ pub fn problems() -> Result<Vec<String>, Error> {
         .map_err(|source| Error::Yaml { what: "values.yaml".to_owned(), source: Box::new(source) })?;
     let path = chart.join("values.schema.json");
     let schema: Value = serde_json::from_str(&checkout::read(&path)?).map_err(|source| Error::Json { path, source })?;
-    let (mut of_values, mut of_schema, mut found) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-    list_values(&values, String::new(), &mut of_values);
-    list_schema(&schema, &schema, String::new(), &mut of_schema, &mut found);
-    let differing = of_values.symmetric_difference(&of_schema);
-    found.extend(differing.map(|path| format!("{path} is in only one of values.yaml and values.schema.json")));
-    Ok(found)
+    Ok(differences(&values, &schema))
 }
 
-fn list_values(value: &Value, path: String, found: &mut BTreeSet<String>) {
-    let members = value.as_object().filter(|_| !FREE.contains(&path.as_str()));
+fn differences(values: &Value, schema: &Value) -> Vec<String> {
+    let mut named = Named::default();
+    named.add(schema, schema, String::new());
+    let mut of_values = BTreeSet::new();
+    list(values, String::new(), &named.open, &mut of_values);
+    named.paths.remove(OF_PARENTS);
+    let differing = of_values.symmetric_difference(&named.paths);
+    let differing = differing.map(|path| format!("{path} is in only one of values.yaml and values.schema.json"));
+    differing.chain(named.problems).collect()
+}
+
+fn list(value: &Value, path: String, open: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+    let members = value.as_object().filter(|_| !open.contains(&path));
     for (name, member) in members.into_iter().flatten() {
-        list_values(member, format!("{path}.{name}"), found);
+        list(member, format!("{path}.{name}"), open, found);
     }
     found.insert(path);
 }
 
-fn list_schema(root: &Value, schema: &Value, path: String, found: &mut BTreeSet<String>, loose: &mut Vec<String>) {
-    let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')));
-    let schema = target.unwrap_or(schema);
-    let members = schema["properties"].as_object().filter(|_| !FREE.contains(&path.as_str()));
-    if members.is_some() && schema["additionalProperties"].is_null() {
-        loose.push(format!("{path} has no additionalProperties in values.schema.json"));
+impl Named {
+    fn add(&mut self, root: &Value, schema: &Value, path: String) {
+        let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')));
+        let schema = target.unwrap_or(schema);
+        let members = schema["properties"].as_object();
+        if members.is_some() && schema["additionalProperties"].is_null() {
+            self.problems.push(format!("{path} says nothing about additionalProperties in values.schema.json"));
+        }
+        for (name, member) in members.into_iter().flatten() {
+            self.add(root, member, format!("{path}.{name}"));
+        }
+        if members.is_none() {
+            self.open.insert(path.clone());
+        }
+        self.paths.insert(path);
     }
-    for (name, member) in members.into_iter().flatten() {
-        list_schema(root, member, format!("{path}.{name}"), found, loose);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_that_only_one_of_them_has_are_found() {
+        let schema = |closed: bool| {
+            json!({
+                "properties": { "a": { "type": "string" }, "b": { "$ref": "#/$defs/b" } },
+                "additionalProperties": closed.then_some(false),
+                "$defs": { "b": { "type": "object" } },
+            })
+        };
+        assert_eq!(differences(&json!({ "a": "", "b": { "c": 1 } }), &schema(true)), [] as [String; 0]);
+        assert_eq!(differences(&json!({ "a": "", "b": {}, "d": 1 }), &schema(true)).len(), 1);
+        assert_eq!(differences(&json!({ "a": "" }), &schema(true)).len(), 1);
+        assert_eq!(differences(&json!({ "a": "", "b": {} }), &schema(false)).len(), 1);
     }
-    found.insert(path);
 }
