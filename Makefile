@@ -88,6 +88,18 @@ crds: check-tools ## Write the CRDs to config/crd/ anew.
 rbac: check-tools ## Write the rights of the operator to config/rbac/ anew.
 	$(CARGO) run --locked -q -p berth -- rbac --directory config/rbac
 
+CHART = $(BUILT)/debug/berth-chart
+
+.PHONY: chart
+chart: check-tools ## Check the chart: lint, schema, all sets of values, kubeconform, README, rights and definitions up to date.
+	$(CARGO) build --locked -p berth -p berth-helm
+	@$(CHART) check --berth $(BUILT)/debug/berth
+
+.PHONY: chart-files
+chart-files: check-tools ## Write the files of the chart that are made from others: rules, definitions, README.
+	$(CARGO) build --locked -p berth -p berth-helm
+	@$(CHART) write --berth $(BUILT)/debug/berth
+
 .PHONY: docs
 docs: check-tools ## Write the API documentation of all crates.
 	$(CARGO) doc --locked --workspace --no-deps

@@ -1,0 +1,44 @@
+//! The chart passes its own checks, and docs/upgrade.md names values that it has.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+use std::collections::BTreeSet;
+
+use berth_helm::{Tools, check, checkout};
+use serde_json::Value;
+
+/// The values of the manager in the chart `helm/library/cortex` of the system that Berth replaces, and of its bundle for Nova.
+const FORMER_VALUES: &str = include_str!("former-values.txt");
+
+#[test]
+fn the_chart_is_as_its_sources_say_and_renders_with_all_sets_of_values() {
+    check::run(&Tools::obtain().unwrap(), None).unwrap();
+}
+
+/// The words in backticks of the first two columns of the table of values.
+fn mapped() -> Vec<(Vec<String>, Vec<String>)> {
+    let page = checkout::read(&checkout::root().join("docs/upgrade.md")).unwrap();
+    let (_, table) = page.split_once("| Its value | Value of `charts/berth` | Remarks |\n").expect("there is a table");
+    let words = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.split('|').collect::<Vec<_>>()).map(|cells| (words(cells[1]), words(cells[2]))).collect()
+}
+
+#[test]
+fn each_value_of_the_former_charts_has_one_row() {
+    let rows: Vec<_> = mapped().into_iter().flat_map(|(former, _)| former).collect();
+    let mapped: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
+    assert_eq!(rows.len(), mapped.len());
+    assert_eq!(mapped, FORMER_VALUES.lines().collect());
+}
+
+#[test]
+fn the_values_that_replace_them_exist() {
+    let text = checkout::read(&checkout::chart().join("values.yaml")).unwrap();
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    for value in mapped().into_iter().flat_map(|(_, ours)| ours) {
+        // The keys of the configuration are not listed in the values.
+        let path = if value.starts_with("config.") { "config" } else { &value };
+        let found = path.split('.').try_fold(&values, |values, name| values.get(name));
+        assert!(found.is_some(), "{value}");
+    }
+}

@@ -1,0 +1,159 @@
+//! The chart on a real API server: what it admits, and what an upgrade keeps.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+use std::collections::BTreeSet;
+
+use berth_control_plane::ControlPlane;
+use berth_helm::rendering::{Place, Rendering, sets};
+use berth_helm::{Tools, checkout, program};
+use serde_json::{Value, json};
+
+const RESTRICTED: &str = "pod-security.kubernetes.io/enforce=restricted";
+const RELEASE: &str = "harbour";
+/// The Prometheus operator brings along the kind.
+const SERVICE_MONITOR: &str = r#"{
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": { "name": "servicemonitors.monitoring.coreos.com" },
+    "spec": {
+        "group": "monitoring.coreos.com", "scope": "Namespaced",
+        "names": { "kind": "ServiceMonitor", "plural": "servicemonitors" },
+        "versions": [{ "name": "v1", "served": true, "storage": true, "schema": {
+            "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } }]
+    }
+}"#;
+
+struct Scene {
+    control_plane: ControlPlane,
+    tools: Tools,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let scene = Self { control_plane: ControlPlane::start().await.unwrap(), tools: Tools::obtain().unwrap() };
+        scene.kubectl(&["apply", "-f", "-"], Some(SERVICE_MONITOR)).await.unwrap();
+        scene.kubectl(&["wait", "--for=condition=Established", "crd", "--all"], None).await.unwrap();
+        scene
+    }
+
+    async fn kubectl(&self, arguments: &[&str], stdin: Option<&str>) -> Result<String, String> {
+        self.control_plane.run_kubectl(arguments, stdin).await.map_err(|error| error.to_string())
+    }
+
+    /// Creates a namespace that admits only pods without privileges.
+    async fn namespace(&self, name: &str) {
+        // It may exist.
+        let _ = self.kubectl(&["create", "namespace", name], None).await;
+        self.kubectl(&["label", "--overwrite", "namespace", name, RESTRICTED], None).await.unwrap();
+    }
+
+    fn helm(&self, arguments: &[&str]) -> Result<String, String> {
+        let mut helm = self.tools.command("helm");
+        helm.env("KUBECONFIG", self.control_plane.kubeconfig()).args(arguments);
+        program::text(&mut helm).map_err(|error| error.to_string())
+    }
+
+    async fn read(&self, arguments: &[&str]) -> Value {
+        let text = self.kubectl(&[&["get", "-o", "json"], arguments].concat(), None).await.unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+fn chart() -> String {
+    checkout::chart().to_str().unwrap().to_owned()
+}
+
+/// The pods that a controller would make.
+fn pods(rendering: &Rendering) -> Vec<Value> {
+    let of_template = |one: &Value| {
+        let template = &one["spec"]["template"];
+        let meta = json!({ "name": one["metadata"]["name"], "namespace": one["metadata"]["namespace"], "labels": template["metadata"]["labels"] });
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"] })
+    };
+    rendering.of_kind("Deployment").map(of_template).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_objects_and_pods_of_every_set_of_values_are_admitted() {
+    let scene = Scene::start().await;
+    for set in sets().unwrap() {
+        let namespace: &'static str = format!("dock-{}", checkout::stem(&set)).leak();
+        let place = Place { release: RELEASE, namespace };
+        let rendering = Rendering::of(&scene.tools, &set, place).unwrap();
+        let namespaces = rendering.documents.iter().filter_map(|one| one["metadata"]["namespace"].as_str());
+        for namespace in namespaces.chain([namespace]).collect::<BTreeSet<_>>() {
+            scene.namespace(namespace).await;
+        }
+        if !rendering.documents.is_empty() {
+            let applied =
+                scene.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"], Some(&rendering.text)).await;
+            applied.unwrap_or_else(|error| panic!("{}: {error}", rendering.set));
+        }
+        for pod in pods(&rendering) {
+            let created = scene.kubectl(&["create", "--dry-run=server", "-f", "-"], Some(&pod.to_string())).await;
+            created.unwrap_or_else(|error| panic!("{}: {error}", rendering.set));
+        }
+    }
+    scene.control_plane.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_with_one_field_loosened_is_not_admitted() {
+    let scene = Scene::start().await;
+    scene.namespace("dock").await;
+    let set = checkout::chart().join("ci/default.yaml");
+    let rendering = Rendering::of(&scene.tools, &set, Place { release: RELEASE, namespace: "dock" }).unwrap();
+    let [pod] = &pods(&rendering)[..] else { panic!("one Deployment") };
+    for (pointer, value) in [
+        ("/spec/securityContext/runAsNonRoot", json!(false)),
+        ("/spec/securityContext/seccompProfile", json!({ "type": "Unconfined" })),
+        ("/spec/containers/0/securityContext/allowPrivilegeEscalation", json!(true)),
+        ("/spec/containers/0/securityContext/capabilities", json!({})),
+    ] {
+        let mut loosened = pod.clone();
+        *loosened.pointer_mut(pointer).unwrap() = value;
+        let refused = scene.kubectl(&["create", "--dry-run=server", "-f", "-"], Some(&loosened.to_string())).await;
+        assert!(refused.is_err_and(|error| error.contains("violates PodSecurity")), "{pointer}");
+    }
+    scene.control_plane.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_keeps_the_token_and_what_belongs_to_others() {
+    let scene = Scene::start().await;
+    let (chart, rest) = (chart(), ["--namespace", "dock"]);
+    let dry =
+        scene.helm(&[&["install", RELEASE, &chart, "--create-namespace", "--dry-run=server"], &rest[..]].concat());
+    let notes = dry.unwrap();
+    assert!(notes.contains("kubectl rollout status deployment/harbour-berth --namespace dock"), "{notes}");
+    let install = ["install", RELEASE, &chart, "--create-namespace", "--set", "crds.others=true"];
+    scene.helm(&[&install, &rest[..]].concat()).unwrap();
+    let token =
+        async || scene.read(&["secret", "harbour-berth-token", "--namespace", "dock"]).await["data"]["token"].clone();
+    let first = token().await;
+    assert!(first.as_str().is_some_and(|token| token.len() == 64), "{first}");
+
+    let others = [
+        "crd",
+        "knowledges.cortex.cloud",
+        "hypervisors.kvm.cloud.sap",
+        "pipelines.cortex.cloud",
+        "datasources.cortex.cloud",
+    ];
+    scene.kubectl(&["annotate", "crd", "knowledges.cortex.cloud", "owner=another"], None).await.unwrap();
+    let before = scene.read(&others).await;
+    for values in ["crds.others=true", "crds.others=false"] {
+        scene
+            .helm(&[&["upgrade", RELEASE, &chart, "--set", values, "--set", "operator.replicas=3"], &rest[..]].concat())
+            .unwrap();
+        assert_eq!(token().await, first);
+        assert_eq!(scene.read(&others).await["items"], before["items"], "{values}");
+    }
+    assert_eq!(scene.read(&["deployment", "harbour-berth", "--namespace", "dock"]).await["spec"]["replicas"], 3);
+
+    scene.helm(&[&["uninstall", RELEASE], &rest[..]].concat()).unwrap();
+    let left = scene.read(&["crd"]).await;
+    // Six of Berth, four of others, and the one of Prometheus.
+    assert_eq!(left["items"].as_array().map(Vec::len), Some(11));
+    assert!(scene.kubectl(&["get", "clusterrole", "harbour-berth"], None).await.is_err());
+    scene.control_plane.stop().await.unwrap();
+}
