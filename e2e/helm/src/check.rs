@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::rendering::{DOCUMENTED, ELSEWHERE, Rendering, sets, title};
-use crate::{Error, Tools, conformance, generated, pods, program, refused, rights, values};
+use crate::{Error, Tools, checkout, conformance, generated, pods, program, refused, rights, values};
 
 /// The set whose roles are those of `config/rbac`.
 const DEFAULT_SET: &str = "default";
@@ -16,8 +14,12 @@ const LONGEST: usize = 63;
 pub fn run(tools: &Tools, berth: Option<&Path>) -> Result<(), Error> {
     let mut problems = generated::differences(tools, berth)?;
     problems.extend(values::problems()?);
+    problems.extend(version()?);
     problems.extend(refused::problems(tools)?);
-    lint(tools)?;
+    problems.extend(lint(tools)?);
+    if !problems.is_empty() {
+        return Err(Error::Problems(problems));
+    }
     let renderings = render_all(tools)?;
     for rendering in &renderings {
         problems.extend(of_rendering(rendering, berth)?);
@@ -34,12 +36,22 @@ pub fn run(tools: &Tools, berth: Option<&Path>) -> Result<(), Error> {
     Ok(())
 }
 
-fn lint(tools: &Tools) -> Result<(), Error> {
+/// The chart installs the program of this checkout.
+fn version() -> Result<Option<String>, Error> {
+    let line = format!("appVersion: {}", env!("CARGO_PKG_VERSION"));
+    let chart = checkout::read(&checkout::chart().join("Chart.yaml"))?;
+    let is_same = chart.lines().any(|one| one == line);
+    Ok((!is_same).then(|| format!("Chart.yaml does not have the version of the workspace; write {line}")))
+}
+
+fn lint(tools: &Tools) -> Result<Vec<String>, Error> {
+    let mut found = Vec::new();
     for set in sets()? {
         let mut helm = tools.command("helm");
-        program::text(helm.args(["lint", "--strict", "--quiet", "--values"]).arg(set).arg(crate::checkout::chart()))?;
+        helm.args(["lint", "--strict", "--quiet", "--values"]).arg(set).arg(checkout::chart());
+        found.extend(program::text(&mut helm).err().map(|error| error.to_string()));
     }
-    Ok(())
+    Ok(found)
 }
 
 fn render_all(tools: &Tools) -> Result<Vec<Rendering>, Error> {
@@ -79,7 +91,7 @@ fn names(rendering: &Rendering) -> Vec<String> {
         if !seen.insert(format!("{title} {}", meta["namespace"])) {
             found.push(rendering.problem(&format!("{title} is there twice")));
         }
-        if meta["labels"]["app.kubernetes.io/instance"] != Value::from(rendering.place.release) {
+        if meta["labels"]["app.kubernetes.io/instance"] != rendering.place.release {
             found.push(rendering.problem(&format!("{title} does not have the recommended labels")));
         }
     }

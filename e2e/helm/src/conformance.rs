@@ -38,19 +38,26 @@ pub fn of_objects(tools: &Tools, renderings: &[Rendering]) -> Result<Vec<String>
 pub fn of_configuration(berth: &Path, rendering: &Rendering) -> Result<Vec<String>, Error> {
     let mut found = Vec::new();
     for object in rendering.of_kind("ConfigMap") {
-        let Some(text) = object["data"]["conf.json"].as_str() else { continue };
-        let file = tempfile::NamedTempFile::new().map_err(Error::file("write", &std::env::temp_dir()))?;
-        fs::write(&file, text).map_err(Error::file("write", file.path()))?;
-        let ended = program::output(Command::new(berth).args(["config", "check"]).arg(file.path()))?;
-        if !ended.status.success() {
-            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-            found.push(rendering.problem(&format!("{}: {said}", title(object))));
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().trim_end_matches("-config");
+        let secret = rendering.of_kind("Secret").find(|one| one["metadata"]["name"] == format!("{name}-secrets"));
+        let secret = secret.map(|secret| &secret["stringData"]["secrets.json"]);
+        let (config, secrets) = (written(&object["data"]["conf.json"])?, written(secret.unwrap_or(&Value::Null))?);
+        let mut check = Command::new(berth);
+        check.args(["config", "check", "--strict-config"]).arg(config.path()).arg("--secrets").arg(secrets.path());
+        if let Err(error) = program::text(&mut check) {
+            found.push(rendering.problem(&format!("{}: {error}", title(object))));
         }
     }
     for object in rendering.of_kind("Deployment") {
         found.extend(unknown_flags(berth, object)?.iter().map(|text| rendering.problem(text)));
     }
     Ok(found)
+}
+
+fn written(text: &Value) -> Result<tempfile::NamedTempFile, Error> {
+    let file = tempfile::NamedTempFile::new().map_err(Error::file("write", &std::env::temp_dir()))?;
+    fs::write(&file, text.as_str().unwrap_or_default()).map_err(Error::file("write", file.path()))?;
+    Ok(file)
 }
 
 fn unknown_flags(berth: &Path, deployment: &Value) -> Result<Vec<String>, Error> {

@@ -1,4 +1,4 @@
-//! What every pod of the chart must be: as in the PodSecurity level `restricted`, and more.
+//! What every pod of the chart must be: as in the level `restricted` of Kubernetes, and more.
 
 use serde_json::Value;
 

@@ -18,5 +18,11 @@ pub fn text(command: &mut Command) -> Result<String, Error> {
     }
     let printed = [ended.stdout, ended.stderr].concat();
     let output = String::from_utf8_lossy(&printed).trim().to_owned();
-    Err(Error::Failed { command: format!("{command:?}"), output })
+    Err(Error::Failed { command: line(command), output })
+}
+
+/// The program and its arguments, without the environment.
+fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -13,7 +13,7 @@ pub fn problems(tools: &Tools) -> Result<Vec<String>, Error> {
             Ok(_) => found.push(format!("{} is not refused", path.display())),
             Err(Error::Failed { output, .. }) if output.contains(&expected) => {}
             Err(error) => {
-                found.push(format!("{} is refused for another reason than {expected}: {error}", path.display()))
+                found.push(format!("{} is refused for another reason than {expected}: {error}", path.display()));
             }
         }
     }

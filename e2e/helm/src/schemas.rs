@@ -1,4 +1,4 @@
-//! JSON schemas of the kinds of Kubernetes, for kubeconform, made from the OpenAPI document in the Go module of the control plane:
+//! JSON schemas of the kinds of Kubernetes, for kubeconform, made from the API document in the Go module of the control plane:
 //! nothing is fetched from a collection of schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,12 +93,13 @@ fn collect(value: &Value, visit: &mut impl FnMut(&str)) {
 
 /// Refuses unknown fields, and takes numbers where Kubernetes does although the document says string.
 fn strict(mut definition: Value, name: &str) -> Value {
-    if name.ends_with(".IntOrString") || name.ends_with(".Quantity") {
-        return json!({ "type": ["string", "number"] });
-    }
-    // Any value: the document calls them objects without fields.
-    if name.ends_with(".JSON") || name.contains(".JSONSchemaPropsOr") {
-        return json!({});
+    match name.rsplit('.').next().unwrap_or_default() {
+        "IntOrString" | "Quantity" => return json!({ "type": ["string", "number"] }),
+        // Any value: the document calls them objects without fields.
+        "JSON" | "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => {
+            return json!({});
+        }
+        _ => {}
     }
     if definition["properties"].is_object() && definition["additionalProperties"].is_null() {
         definition["additionalProperties"] = Value::Bool(false);
