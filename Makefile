@@ -9,6 +9,7 @@ CARGO := cargo
 CONTROL_PLANE := $(CARGO) run --locked -q -p berth-control-plane --
 PLACEMENT_GABBI := $(CARGO) run --locked -q -p berth-placement-gabbi --
 KEYSTONE := $(CARGO) run --locked -q -p berth-keystone --
+CHART_TOOLS := $(CARGO) run --locked -q -p berth-helm -- tools
 
 .PHONY: help
 help: ## List these targets.
@@ -17,12 +18,13 @@ help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
-setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once, fetch Placement's suite and Keystone.
+setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver, etcd and helm once, fetch Placement's suite and Keystone.
 	@hack/setup.sh install
 	$(CARGO) fetch --locked
 	$(CONTROL_PLANE) build
 	$(PLACEMENT_GABBI) --prepare
 	$(KEYSTONE) prepare
+	$(CHART_TOOLS)
 
 .PHONY: check-tools
 check-tools:

@@ -82,6 +82,10 @@ echo "== Keystone"
 keystone=$(program "$work/messages" berth-keystone)
 [ -z "$keystone" ] || "$keystone" prepare
 
+echo "== helm, kubeconform and helm-docs"
+chart=$(program "$work/messages" berth-chart)
+[ -z "$chart" ] || "$chart" tools
+
 echo "== tests"
 {
   renice -n 19 -p "$BASHPID" >/dev/null

@@ -1,5 +1,6 @@
 //! Checks the chart: generated files, lint, schema, and all sets of values under two names.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::rendering::{DOCUMENTED, ELSEWHERE, Rendering, sets, title};
@@ -79,7 +80,7 @@ fn of_rendering(rendering: &Rendering, berth: Option<&Path>) -> Result<Vec<Strin
 
 /// Names are unique and not too long, and nothing has the names of the documentation under other ones.
 fn names(rendering: &Rendering) -> Vec<String> {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for object in &rendering.documents {
         let meta = &object["metadata"];

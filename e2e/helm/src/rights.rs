@@ -1,6 +1,6 @@
 //! The roles of the chart are those of `config/rbac`, and no component has rights of another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub fn differences(rendering: &Rendering) -> Result<Vec<String>, Error> {
         wanted.extend(read.map_err(|source| Error::Yaml { what, source: Box::new(source) })?);
     }
     let (wanted, found) = (rights(&wanted), rights(&rendering.documents));
-    let keys: std::collections::BTreeSet<_> = wanted.keys().chain(found.keys()).collect();
+    let keys: BTreeSet<_> = wanted.keys().chain(found.keys()).collect();
     let different = keys.into_iter().filter(|key| wanted.get(*key) != found.get(*key));
     Ok(different
         .map(|key| rendering.problem(&format!("{key:?} differs from config/rbac; run make chart-files")))

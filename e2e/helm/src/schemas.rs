@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_named_as_kubeconform_looks_for_them() {
+    fn files_have_the_names_that_kubeconform_expects() {
         let name = |group: &str, kind: &str| file_name(&json!({ "group": group, "version": "v1", "kind": kind }));
         assert_eq!(name("", "Service"), "service-v1.json");
         assert_eq!(name("rbac.authorization.k8s.io", "Role"), "role-rbac-v1.json");

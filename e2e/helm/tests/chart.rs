@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_helm::{Tools, check, checkout};
+use berth_helm::{Tools, check, checkout, program};
 use serde_json::Value;
 
 /// The values of the manager in the chart `helm/library/cortex` of the system that Berth replaces, and of its bundle for Nova.
@@ -12,6 +12,14 @@ const FORMER_VALUES: &str = include_str!("former-values.txt");
 #[test]
 fn the_chart_is_as_its_sources_say_and_renders_with_all_sets_of_values() {
     check::run(&Tools::obtain().unwrap(), None).unwrap();
+}
+
+#[test]
+fn an_older_cluster_is_refused() {
+    let mut helm = Tools::obtain().unwrap().command("helm");
+    let old = program::text(helm.arg("template").arg(checkout::chart()).args(["--kube-version", "1.30.9"]));
+    let error = old.unwrap_err().to_string();
+    assert!(error.contains("chart requires kubeVersion: >=1.31.0"), "{error}");
 }
 
 /// The words in backticks of the first two columns of the table of values.

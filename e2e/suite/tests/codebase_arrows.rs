@@ -75,11 +75,12 @@ const IMPURE: [&str; 29] = [
     "uuid",
 ];
 /// Crates for tests, benchmarks and demonstrations: no shipped crate depends on them.
-const NOT_SHIPPED: [&str; 11] = [
+const NOT_SHIPPED: [&str; 12] = [
     "bench",
     "testkit",
     "control-plane",
     "demo",
+    "helm",
     "keystone",
     "limes",
     "mutants",

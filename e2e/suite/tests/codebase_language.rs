@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 const LIST: &str = "e2e/suite/tests/language.txt";
-const FOLDERS: [&str; 7] = ["crates", "e2e", "bench", "fuzz", "docs", "hack", "config"];
+const FOLDERS: [&str; 8] = ["crates", "e2e", "bench", "fuzz", "docs", "hack", "config", "charts"];
 const PAGES: [&str; 4] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile"];
 const TYPES: [&str; 8] = ["rs", "md", "toml", "sh", "yaml", "json", "patch", "txt"];
 /// The list itself, the glossary and the records of decisions contain refused words.
