@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use berth_helm::rendering::{DOCUMENTED, Rendering};
 use berth_helm::{Tools, check, checkout, program};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The values of the manager in the chart `helm/library/cortex` of the system that Berth replaces, and of its bundle for Nova.
 const FORMER_VALUES: &str = include_str!("former-values.txt");
@@ -20,6 +21,41 @@ fn an_older_cluster_is_refused() {
     let old = program::text(helm.arg("template").arg(checkout::chart()).args(["--kube-version", "1.30.9"]));
     let error = old.unwrap_err().to_string();
     assert!(error.contains("chart requires kubeVersion: >=1.31.0"), "{error}");
+}
+
+/// The values of `ci/reference-names.yaml` are those of the former charts as docs/upgrade.md maps them.
+#[test]
+fn the_former_values_give_objects_with_the_former_names_and_ports() {
+    let set = checkout::chart().join("ci/reference-names.yaml");
+    let rendering = Rendering::of(&Tools::obtain().unwrap(), &set, DOCUMENTED).unwrap();
+    let named = |kind: &str, name: &str| {
+        let found = rendering.documents.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("no {kind} {name}"))
+    };
+    let manager = "cortex-nova-scheduling-controller-manager";
+    for (service, port) in [
+        ("cortex-nova-scheduler", 8080),
+        ("cortex-nova-metrics", 2112),
+        ("cortex-placement-shim-service", 8080),
+        ("cortex-placement-shim-metrics-service", 2112),
+    ] {
+        assert_eq!(named("Service", service)["spec"]["ports"][0]["port"], port, "{service}");
+    }
+    for name in [manager, "cortex-placement-shim"] {
+        named("ServiceAccount", name);
+        named("ConfigMap", &format!("{name}-config"));
+        named("Secret", &format!("{name}-secrets"));
+    }
+    let deployment = &named("Deployment", manager)["spec"];
+    let pod = &deployment["template"]["spec"];
+    assert_eq!(deployment["replicas"], 1);
+    assert_eq!(pod["terminationGracePeriodSeconds"], 15);
+    assert_eq!(pod["containers"][0]["image"], "registry.example.org/berth:1.0");
+    assert_eq!(pod["containers"][0]["resources"]["limits"], json!({ "cpu": "500m", "memory": "2048Mi" }));
+    let configuration = named("ConfigMap", &format!("{manager}-config"))["data"]["conf.json"].as_str().unwrap();
+    let configuration: Value = serde_json::from_str(configuration).unwrap();
+    assert_eq!(configuration["leaderElectionID"], "cortex-nova-scheduling");
+    assert_eq!(configuration["userAgent"], json!({ "component": "berth", "version": env!("CARGO_PKG_VERSION") }));
 }
 
 /// The words in backticks of the first two columns of the table of values.
