@@ -139,7 +139,9 @@ async fn an_upgrade_keeps_the_token_and_what_belongs_to_others() {
         "pipelines.cortex.cloud",
         "datasources.cortex.cloud",
     ];
-    scene.kubectl(&["annotate", "crd", "knowledges.cortex.cloud", "owner=another"], None).await.unwrap();
+    // Their own deployment takes them over.
+    let version = ["label", "--overwrite", "crd", "knowledges.cortex.cloud", "app.kubernetes.io/version=another"];
+    scene.kubectl(&version, None).await.unwrap();
     let before = scene.read(&others).await;
     for values in ["crds.others=true", "crds.others=false"] {
         scene
