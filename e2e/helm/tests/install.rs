@@ -159,3 +159,20 @@ async fn an_upgrade_keeps_the_token_and_what_belongs_to_others() {
     assert!(scene.kubectl(&["get", "clusterrole", "harbour-berth"], None).await.is_err());
     scene.control_plane.stop().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_port_of_the_cluster_itself_is_looked_up() {
+    let scene = Scene::start().await;
+    let slice = json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": { "name": "kubernetes", "namespace": "default" },
+        "addressType": "IPv4",
+        "endpoints": [{ "addresses": ["192.0.2.1"] }],
+        "ports": [{ "name": "https", "port": 16443 }],
+    });
+    scene.kubectl(&["create", "-f", "-"], Some(&slice.to_string())).await.unwrap();
+    let chart = chart();
+    let rendered = scene.helm(&["install", RELEASE, &chart, "--namespace", "default", "--dry-run=server"]).unwrap();
+    assert!(rendered.contains("- port: 16443"), "{rendered}");
+    scene.control_plane.stop().await.unwrap();
+}
