@@ -56,6 +56,31 @@ impl Scene {
         let text = self.kubectl(&[&["get", "-o", "json"], arguments].concat(), None).await.unwrap();
         serde_json::from_str(&text).unwrap()
     }
+
+    /// Applies the roles of a set of values in the namespace `dock`.
+    async fn apply_rights(&self, set: &str) {
+        let values = checkout::chart().join("ci").join(set);
+        let rendering = Rendering::of(&self.tools, &values, Place { release: RELEASE, namespace: "dock" }).unwrap();
+        let is_right = |one: &&Value| one["apiVersion"] == "rbac.authorization.k8s.io/v1";
+        let items: Vec<_> = rendering.documents.iter().filter(is_right).collect();
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string();
+        self.kubectl(&["apply", "-f", "-"], Some(&list)).await.unwrap();
+    }
+
+    /// Whether someone may do `what`, such as `get secrets/x` or `patch a.group`, in a namespace.
+    async fn may(&self, who: &str, what: &str, namespace: &str) -> bool {
+        let (verb, object) = what.split_once(' ').unwrap();
+        let (kind, name) = object.split_once('/').unwrap_or((object, ""));
+        let (resource, group) = kind.split_once('.').unwrap_or((kind, ""));
+        let attributes =
+            json!({ "verb": verb, "group": group, "resource": resource, "name": name, "namespace": namespace });
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": { "user": who, "resourceAttributes": attributes },
+        });
+        let answer = self.kubectl(&["create", "-o", "json", "-f", "-"], Some(&review.to_string())).await.unwrap();
+        serde_json::from_str::<Value>(&answer).unwrap()["status"]["allowed"] == true
+    }
 }
 
 fn chart() -> String {
@@ -174,5 +199,49 @@ async fn the_port_of_the_cluster_itself_is_looked_up() {
     let chart = chart();
     let rendered = scene.helm(&["install", RELEASE, &chart, "--namespace", "default", "--dry-run=server"]).unwrap();
     assert!(rendered.contains("- port: 16443"), "{rendered}");
+    scene.control_plane.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_may_do_what_the_values_say_and_no_more() {
+    const OPERATOR: &str = "system:serviceaccount:dock:harbour-berth";
+    const PLACEMENT: &str = "system:serviceaccount:dock:harbour-berth-placement";
+    const REMOTE: &str = "home:berth";
+    let scene = Scene::start().await;
+    for namespace in ["dock", "cortex-system"] {
+        scene.namespace(namespace).await;
+    }
+    for set in ["remotes.yaml", "placement-sqlite.yaml"] {
+        scene.apply_rights(set).await;
+    }
+    for (who, what, namespace, expected) in [
+        (OPERATOR, "get secrets/keystone", "cortex-system", true),
+        (OPERATOR, "get secrets/cortex-nova-postgres", "cortex-system", true),
+        (OPERATOR, "get secrets/another", "cortex-system", false),
+        (OPERATOR, "list secrets", "cortex-system", false),
+        (OPERATOR, "get secrets/harbour-berth-token", "dock", false),
+        (OPERATOR, "patch reservations.cortex.cloud", "dock", true),
+        (OPERATOR, "patch hypervisors.kvm.cloud.sap", "dock", false),
+        (OPERATOR, "create tokenreviews.authentication.k8s.io", "dock", true),
+        (OPERATOR, "update leases.coordination.k8s.io", "dock", true),
+        (OPERATOR, "update leases.coordination.k8s.io", "cortex-system", false),
+        (PLACEMENT, "get secrets/keystone", "cortex-system", true),
+        (PLACEMENT, "get secrets/cortex-nova-postgres", "cortex-system", false),
+        (PLACEMENT, "list reservations.cortex.cloud", "dock", false),
+        (PLACEMENT, "patch committedresources.cortex.cloud", "dock", false),
+        (PLACEMENT, "create tokenreviews.authentication.k8s.io", "dock", false),
+    ] {
+        assert_eq!(scene.may(who, what, namespace).await, expected, "{who} {what} in {namespace}");
+    }
+    scene.apply_rights("remote-cluster.yaml").await;
+    for (what, expected) in [
+        ("patch reservations.cortex.cloud", true),
+        ("create committedresources.cortex.cloud", true),
+        ("patch commitmentchanges.cortex.cloud", false),
+        ("create tokenreviews.authentication.k8s.io", false),
+        ("get leases.coordination.k8s.io", false),
+    ] {
+        assert_eq!(scene.may(REMOTE, what, "dock").await, expected, "{what}");
+    }
     scene.control_plane.stop().await.unwrap();
 }
