@@ -94,7 +94,7 @@ fn build(tools: &Tools) -> Result<(), Error> {
         return Ok(());
     }
     let started_at = Instant::now();
-    eprintln!("building helm, kubeconform and helm-docs, once; two to four minutes on 2 cores");
+    eprintln!("building helm, kubeconform and helm-docs, once; about three minutes on 2 cores");
     let workshop =
         tempfile::Builder::new().prefix(".build-").tempdir_in(&parent).map_err(Error::file("write", &parent))?;
     install(workshop.path())?;
