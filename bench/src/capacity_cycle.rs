@@ -82,7 +82,7 @@ fn measure_here(size: Size) -> Result<Vec<Row>, Error> {
             ),
         ],
     };
-    Ok(vec![row, beside(&runtime, size.pick(4_000, 500))?])
+    Ok(vec![row, beside(&runtime, size.pick(100_000, 4_000))?])
 }
 
 /// Row B.

@@ -170,6 +170,11 @@
   resources: [configmaps]
   resourceNames: [berth-claims]
   verbs: [get, list]
+# The units in which Limes counts.
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [berth-liquid-info]
+  verbs: [get, list]
 # Where the leader answers.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]

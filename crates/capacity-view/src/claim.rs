@@ -52,7 +52,7 @@ pub struct HeldClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restored {
     /// It counts.
-    Held,
+    Kept,
     /// The objects show its effect already.
     Shown,
     /// The instance has a claim of this process.

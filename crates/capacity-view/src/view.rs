@@ -156,7 +156,7 @@ impl View {
         let host = held.claim.host.clone();
         self.claims.insert(held.claim, held.listed);
         self.renew_all([host]);
-        Restored::Held
+        Restored::Kept
     }
 
     fn shows(&self, held: &HeldClaim) -> bool {

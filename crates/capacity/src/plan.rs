@@ -120,7 +120,7 @@ impl CapacityPlan {
                     self.writes.push(CapacityWrite { stored: old.cloned(), object });
                 }
                 None => {
-                    self.writes.extend(old.map(|old| CapacityWrite::outdated(old, Outdated::ProbeFailed, cycle.now)))
+                    self.writes.extend(old.map(|old| CapacityWrite::outdated(old, Outdated::ProbeFailed, cycle.now)));
                 }
             }
         }

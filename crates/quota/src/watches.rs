@@ -46,10 +46,12 @@ fn map_quota(change: &Change<ProjectQuota>) -> BTreeSet<ProjectKey> {
 /// Both projects of a commitment that moves, if what it pays for may differ.
 fn map_commitment(change: &Change<CommittedResource>) -> BTreeSet<ProjectKey> {
     let objects = [change.old.as_deref(), change.new.as_deref()];
-    if let [Some(old), Some(new)] = objects {
-        if old.spec == new.spec && has_same_usage(old, new) && facts::is_duplicate(old) == facts::is_duplicate(new) {
-            return BTreeSet::new();
-        }
+    if let [Some(old), Some(new)] = objects
+        && old.spec == new.spec
+        && has_same_usage(old, new)
+        && facts::is_duplicate(old) == facts::is_duplicate(new)
+    {
+        return BTreeSet::new();
     }
     objects.into_iter().flatten().map(|object| object.spec.project_id.as_str().into()).collect()
 }

@@ -138,7 +138,7 @@ impl BuiltIn {
     pub fn restore_claims(&self, claims: Vec<HeldClaim>) -> Vec<Booking> {
         let mut inner = self.lock();
         let fleet = &mut inner.fleet;
-        let held = claims.into_iter().filter(|held| fleet.restore(held.clone()) == Restored::Held);
+        let held = claims.into_iter().filter(|held| fleet.restore(held.clone()) == Restored::Kept);
         let held: Vec<HeldClaim> = held.collect();
         held.iter().filter_map(|held| again(&fleet.view, &held.claim)).collect()
     }

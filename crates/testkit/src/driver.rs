@@ -57,6 +57,10 @@ impl<R: Reconciler> Driver<R> {
     }
 
     /// Reconciles until nothing is enqueued; what failed is tried again.
+    ///
+    /// # Panics
+    ///
+    /// If the events cannot be delivered, or the controller does not come to rest.
     pub async fn settle(&mut self) {
         for _ in 0..MOST_RUNS {
             let delivered = self.world.deliver();

@@ -107,7 +107,7 @@ fn a_commitment_that_is_not_served_is_not_counted() {
         object.status = Some(CommittedResourceStatus { accepted_spec, conditions, ..Default::default() });
         applied(&scene.stores.commitments, &ClusterName::home(), object);
     }
-    let counted: usize = scene.read(|reader| reader.accepted()).values().map(Vec::len).sum();
+    let counted = scene.read(|reader| reader.accepted().values().map(Vec::len).sum::<usize>());
     assert_eq!(counted, 1);
 }
 

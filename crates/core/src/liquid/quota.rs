@@ -6,11 +6,11 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::names::{ResourceKind, parse_resource};
-use super::request::{DecodeError, MAX_ZONES, ProjectMetadata};
+use super::request::{DecodeError, ProjectMetadata};
 use super::units::RamUnit;
 use super::usage::QuotaByZone;
 use super::validation::is_real_zone;
-use super::wire::{self, Object};
+use super::wire::{self, MAX_ZONES, Object};
 use crate::ids::{DomainId, GroupName, ProjectId, Zone};
 
 /// The request. Members that Berth does not know are ignored.

@@ -11,9 +11,6 @@ use crate::commitment::State;
 use crate::ids::{CommitmentUuid, DomainId, ProjectId, Zone};
 use crate::text::escape_line;
 
-/// Zones that a request can list: each of them becomes objects or lines of the answer.
-pub const MAX_ZONES: usize = 100;
-
 /// The request. Members that Berth does not know are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

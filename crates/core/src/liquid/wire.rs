@@ -9,9 +9,11 @@ use jiff::{Timestamp, civil};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use super::request::MAX_ZONES;
 use crate::commitment::State;
 use crate::ids::Zone;
+
+/// Zones that a request can list: each of them becomes objects or lines of the answer.
+pub(super) const MAX_ZONES: usize = 100;
 
 /// `null` for anything counts as if the member was missing.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {

@@ -1,9 +1,9 @@
 //! Why the quota of a zone is not stored.
 
+use std::time::Duration;
+
 use berth_cluster::{ErrorClass, ObjectKey, Partial, RouteError, WriteError};
 use thiserror::Error;
-
-use super::PUSH_TIMEOUT;
 
 /// The text is a part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -26,8 +26,8 @@ pub enum StoreError {
          is not needed, otherwise leave one of the two zones out of quotaServedAvailabilityZones"
     )]
     OtherOwner { key: ObjectKey, project: String, zone: String },
-    #[error("the API server did not answer within {} s; send the request again", PUSH_TIMEOUT.as_secs())]
-    TimedOut,
+    #[error("the API server did not answer within {} s; send the request again", .0.as_secs())]
+    TimedOut(Duration),
 }
 
 /// This process does not lead any more.
@@ -45,7 +45,7 @@ impl StoreError {
             | Self::Invalid { .. }
             | Self::BeingDeleted(_)
             | Self::OtherOwner { .. }
-            | Self::TimedOut => false,
+            | Self::TimedOut(_) => false,
         }
     }
 

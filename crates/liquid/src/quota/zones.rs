@@ -9,9 +9,9 @@ use berth_crds::{ProjectQuota, names};
 use futures::stream::{self, StreamExt as _};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::QuotaService;
 use super::error::StoreError;
 use super::object::{changed_object, is_quota_of, new_object, zone_quota};
+use super::{PUSH_TIMEOUT, QuotaService};
 
 /// Tries for one zone while other clients change its object.
 const ATTEMPTS: u32 = 5;
@@ -38,7 +38,7 @@ impl QuotaService {
         };
         let key = ObjectKey::new(cluster, names::project_quota(push.project.as_str(), zone.as_str()));
         let stored = timeout_at(deadline, self.write_repeatedly(push, zone, &key)).await;
-        let outcome = match stored.unwrap_or(Err(StoreError::TimedOut)) {
+        let outcome = match stored.unwrap_or(Err(StoreError::TimedOut(PUSH_TIMEOUT))) {
             Ok(()) => ZoneOutcome::Stored,
             Err(error) => ZoneOutcome::Failed(error),
         };

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::liquid::info::build_resources;
-use crate::liquid::request::MAX_ZONES;
 use crate::liquid::tests::{UUID, config, groups};
+use crate::liquid::wire::MAX_ZONES;
 
 const VERSION: i64 = 1_772_439_300;
 
