@@ -107,9 +107,9 @@ fn fault_free(scenario: &Scenario) -> Outcome {
     })
 }
 
-/// The same run with a crash of the whole operator.
+/// The same run with a crash of the whole operator. Its clock begins inside of the runtime: outside of it real time would pass.
 fn crashed(scenario: &Scenario, stop: Stop) -> Outcome {
-    alone(unhurried(scenario, 1).with_crash(stop).goes())
+    alone(async { unhurried(scenario, 1).with_crash(stop).goes().await })
 }
 
 /// A run with the faults of this seed, for a time.
