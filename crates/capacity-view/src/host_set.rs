@@ -120,8 +120,14 @@ impl HostSet {
 
     /// The hosts in the order of their places.
     pub fn iter(&self) -> impl Iterator<Item = HostId> {
-        self.words.iter().enumerate().flat_map(|(word, bits)| {
-            let mut open = *bits;
+        self.iter_from(0)
+    }
+
+    /// The hosts from this place on, in their order.
+    pub fn iter_from(&self, place: usize) -> impl Iterator<Item = HostId> {
+        let (first, passed) = (place / BITS, place % BITS);
+        self.words.iter().enumerate().skip(first).flat_map(move |(word, bits)| {
+            let mut open = if word == first { bits & (u64::MAX << passed) } else { *bits };
             std::iter::from_fn(move || {
                 (open != 0).then(|| {
                     let place = open.trailing_zeros() as usize;
@@ -197,6 +203,8 @@ mod tests {
         fn members_come_and_go(a in any_places(), place in 0_usize..300) {
             let (mut changed, id, known) = (set(&a), HostId(place), a.contains(&place));
             prop_assert_eq!(changed.has(id), known);
+            let rest: Vec<usize> = changed.iter_from(place).map(HostId::index).collect();
+            prop_assert_eq!(rest, a.range(place..).copied().collect::<Vec<_>>());
             prop_assert_eq!((changed.insert(id), changed.has(id)), (!known, true));
             prop_assert_eq!((changed.remove(id), changed.has(id), changed.remove(id)), (true, false, false));
             changed.set(id, known);

@@ -20,6 +20,7 @@ mod settings;
 mod unranked;
 
 use std::collections::BTreeMap;
+use std::hint::spin_loop;
 use std::time::Duration;
 use std::{fmt, mem};
 
@@ -41,6 +42,9 @@ pub use claim_limits::{ClaimLimits, ClaimRefusal};
 pub use host_report::{Held, HostReport};
 pub use promises::Promises;
 pub use settings::Settings;
+
+/// Some ten microseconds.
+const SPINS: u32 = 512;
 
 /// The scheduler in this process.
 pub struct BuiltIn {
@@ -225,7 +229,14 @@ impl BuiltIn {
     fn answered(&self, _: &Inner, _: Option<&CommitmentRequest>) {}
 
     /// The lock, also after a panic: the view is whole between any two steps, and a decision works on an overlay.
+    /// A thread takes longer to wake up than most critical sections last, so one that waits spins before it sleeps.
     fn lock(&self) -> MutexGuard<'_, Inner> {
+        for _ in 0..SPINS {
+            if let Some(inner) = (!self.inner.is_locked()).then(|| self.inner.try_lock()).flatten() {
+                return inner;
+            }
+            spin_loop();
+        }
         self.inner.lock()
     }
 }

@@ -8,8 +8,8 @@ use super::BuiltIn;
 use crate::engine::{self, Scope};
 use crate::{Candidates, Request, SchedulerError};
 
-/// Hosts per critical section, so that a slot that is placed meanwhile hardly waits.
-const CHUNK: usize = 256;
+/// Hosts per critical section: about as long as a slot takes to be placed, which then hardly waits.
+const CHUNK: usize = 32;
 
 impl BuiltIn {
     /// All hosts of the view that the filters leave.
@@ -18,8 +18,7 @@ impl BuiltIn {
         while let Some(begin) = from {
             let inner = self.lock();
             let view = &inner.fleet.view;
-            let rest = view.present().iter().skip_while(|id| id.index() < begin);
-            let ids: Vec<HostId> = rest.take(CHUNK).collect();
+            let ids: Vec<HostId> = view.present().iter_from(begin).take(CHUNK).collect();
             from = ids.last().filter(|_| ids.len() == CHUNK).map(|last| last.index() + 1);
             let pipeline = inner.settings.pipelines.get(request.pipeline_name()?)?;
             let overlay = view.overlay();
