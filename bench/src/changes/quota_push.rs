@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use berth_crds::{ProjectQuota, ProjectQuotaSpec, testing};
+use berth_crds::{ProjectQuota, ProjectQuotaSpec, names, testing};
 use futures::future::try_join_all;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -20,6 +20,8 @@ use crate::size::Size;
 use crate::table::{Goal, Row};
 use crate::times::Times;
 
+/// The project of the bare client.
+const BARE: &str = "bare";
 const HOSTS: usize = 12;
 const ZONES: usize = 3;
 /// Long enough for the events of the writes.
@@ -104,11 +106,11 @@ impl BareWriter {
 }
 
 fn name(zone: usize) -> String {
-    format!("bare-{zone}")
+    names::project_quota(BARE, cloud::zone(zone))
 }
 
 fn spec(zone: usize, amount: usize) -> Result<ProjectQuotaSpec, Error> {
     let resource = format!("hw_version_{}_ram", testing::GROUP);
-    let spec = json!({ "projectID": "bare", "domainID": "", "availabilityZone": cloud::zone(zone), "quota": { resource: amount } });
+    let spec = json!({ "projectID": BARE, "domainID": "", "availabilityZone": cloud::zone(zone), "quota": { resource: amount } });
     Ok(serde_json::from_value(spec)?)
 }
