@@ -146,7 +146,7 @@ fn ask(scheduler: &BuiltIn, request: &Request, traced: bool, explain: bool) -> R
     let watch = Watch(Instant::now());
     let stopwatch = traced.then_some(&watch as &dyn Stopwatch);
     let (now, time) = (Duration::ZERO, Timestamp::UNIX_EPOCH);
-    let call = Call { request, now, time, trusted_time: Some(time), chance: 0, guest: None, explain, stopwatch };
+    let call = Call { explain, stopwatch, ..Call::new(request, (now, time)) };
     Ok(black_box(scheduler.answer(&call)?))
 }
 

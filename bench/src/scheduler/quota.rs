@@ -87,16 +87,7 @@ fn compared(projects: u64, runs: u64) -> Result<Compared, Error> {
 
 fn answer(scheduler: &BuiltIn, request: &Request) -> Result<Duration, Error> {
     let watch = Watch(Instant::now());
-    let call = Call {
-        request,
-        now: Duration::ZERO,
-        time: Timestamp::UNIX_EPOCH,
-        trusted_time: Some(Timestamp::UNIX_EPOCH),
-        chance: 0,
-        guest: None,
-        explain: false,
-        stopwatch: Some(&watch),
-    };
+    let call = Call { stopwatch: Some(&watch), ..Call::new(request, (Duration::ZERO, Timestamp::UNIX_EPOCH)) };
     let began = Instant::now();
     black_box(scheduler.answer(&call)?);
     Ok(began.elapsed())

@@ -78,16 +78,7 @@ fn claim(process: &Process, vm: &str) {
     let flavor = Flavor { name: testing::FLAVOR.into(), vcpus: 30, memory_mib: 480 * 1024, disk_gib: 0, extra_specs };
     let request = Request { project: "other".into(), zone: testing::ZONE.into(), ..Request::new(vm, flavor) };
     let (now, time) = (Duration::ZERO, "2026-03-01T12:00:00Z".parse::<Timestamp>().unwrap());
-    let call = Call {
-        request: &request,
-        now,
-        time,
-        trusted_time: Some(time),
-        chance: 0,
-        guest: None,
-        explain: false,
-        stopwatch: None,
-    };
+    let call = Call::new(&request, (now, time));
     assert_eq!(process.world.scheduler.answer(&call).unwrap().hosts.len(), 1);
 }
 

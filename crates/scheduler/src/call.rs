@@ -55,6 +55,14 @@ pub struct Call<'c> {
     pub stopwatch: Option<&'c dyn Stopwatch>,
 }
 
+impl<'c> Call<'c> {
+    /// A call at a time that can be trusted, of an instance that is no guest.
+    pub fn new(request: &'c Request, (now, time): (Duration, Timestamp)) -> Self {
+        let trusted_time = Some(time);
+        Self { request, now, time, trusted_time, chance: 0, guest: None, explain: false, stopwatch: None }
+    }
+}
+
 /// The response to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {

@@ -51,8 +51,7 @@ pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
 fn ask(snapshot: &ClusterSnapshot, request: &Request) -> Result<(Vec<berth_core::HostName>, Explanation), Error> {
     let scheduler = &snapshot.memory.scheduler;
     let (now, time) = (Duration::ZERO, Timestamp::now());
-    let call =
-        Call { request, now, time, trusted_time: Some(time), chance: 0, guest: None, stopwatch: None, explain: true };
+    let call = Call { explain: true, ..Call::new(request, (now, time)) };
     let answer = scheduler.answer(&call)?;
     let explanation = answer.explanation.map_or_else(|| scheduler.explain(request), Ok)?;
     Ok((answer.hosts, explanation))

@@ -82,16 +82,7 @@ impl Process {
         let request = Request { project: "p".into(), ..Request::new(vm, flavor) };
         let guest = Guest { group: "g".into(), size: size(), commitments: Commitments::None };
         let (now, time) = (self.began.elapsed(), self.clock.now());
-        let call = Call {
-            request: &request,
-            now,
-            time,
-            trusted_time: Some(time),
-            chance: 0,
-            guest: Some(&guest),
-            explain: false,
-            stopwatch: None,
-        };
+        let call = Call { guest: Some(&guest), ..Call::new(&request, (now, time)) };
         let host = self.scheduler.answer(&call).unwrap().hosts.into_iter().next();
         self.keeper.keep().await;
         host

@@ -51,16 +51,7 @@ fn decided(request: &Request) {
     let stopwatch: Option<&dyn Stopwatch> = Some(&watch);
     let explain = request.options.explain;
     let time = jiff::Timestamp::UNIX_EPOCH;
-    let answer = SCHEDULER.answer(&Call {
-        request,
-        now,
-        time,
-        trusted_time: Some(time),
-        chance: run,
-        guest: None,
-        explain,
-        stopwatch,
-    });
+    let answer = SCHEDULER.answer(&Call { chance: run, explain, stopwatch, ..Call::new(request, (now, time)) });
     if let Ok(answer) = answer {
         answered(&answer, explain);
     }

@@ -8,16 +8,7 @@ use super::*;
 use crate::{Answer, AnswerSettings, Call, Candidates, Options, Outcome, Placed, ReservationType, Scheduler};
 
 pub(super) fn call(request: &Request) -> Call<'_> {
-    Call {
-        request,
-        now: Duration::ZERO,
-        time: Timestamp::UNIX_EPOCH,
-        trusted_time: Some(Timestamp::UNIX_EPOCH),
-        chance: 0,
-        guest: None,
-        explain: request.options.explain,
-        stopwatch: None,
-    }
+    Call { explain: request.options.explain, ..Call::new(request, (Duration::ZERO, Timestamp::UNIX_EPOCH)) }
 }
 
 pub(super) fn at(seconds: u64, request: &Request) -> Call<'_> {

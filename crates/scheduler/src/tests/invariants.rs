@@ -244,16 +244,7 @@ impl World {
 
     fn ask(&mut self, request: &Request, guest: Option<&Guest>) -> Option<(HostName, Option<Booking>)> {
         let time = jiff::Timestamp::UNIX_EPOCH;
-        let call = Call {
-            request,
-            now: self.now,
-            time,
-            trusted_time: Some(time),
-            chance: 0,
-            guest,
-            explain: false,
-            stopwatch: None,
-        };
+        let call = Call { guest, ..Call::new(request, (self.now, time)) };
         let answer = self.scheduler.answer(&call).unwrap();
         for key in self.scheduler.enqueued() {
             let (slot, host) = self.asks.get(&key).map(|slot| (slot.clone(), now(self.scheduler.place(slot)))).unwrap();

@@ -130,16 +130,7 @@ fn claims_are_counted_and_listed_with_vm_project_size_and_end() {
             Request { instance: vm.into(), project: "p2".into(), options: Options::default(), ..request.clone() };
         let time = "2026-03-01T12:00:00Z".parse().unwrap();
         let now = std::time::Duration::ZERO;
-        let call = Call {
-            request: &asked,
-            now,
-            time,
-            trusted_time: Some(time),
-            chance: 0,
-            guest: None,
-            explain: false,
-            stopwatch: None,
-        };
+        let call = Call::new(&asked, (now, time));
         assert_eq!(scheduler.answer(&call).unwrap().hosts[0].as_str(), "node1");
     }
     let (answer, explanation) = (scheduler.run(&request).unwrap().hosts, scheduler.explain(&request).unwrap());

@@ -174,16 +174,7 @@ fn a_commitment_pays_between_its_start_and_its_end() {
         (201, QuotaDecision::AcceptNoQuota),
     ] {
         let (now, time) = (Duration::ZERO, time(second));
-        let call = Call {
-            request: &request,
-            now,
-            time,
-            trusted_time: Some(time),
-            chance: 0,
-            guest: None,
-            explain: false,
-            stopwatch: None,
-        };
+        let call = Call::new(&request, (now, time));
         let answer = world.scheduler.answer(&call).unwrap();
         assert_eq!(answer.decision.quota.unwrap().decision, decision, "{second}");
     }
@@ -204,16 +195,7 @@ fn a_claim_ends_for_the_quota_when_the_vm_is_in_the_snapshot() {
     world.scheduler.host_changed(&"node1".into(), Some(host));
     let asked = request("new", 8);
     let (now, time) = (Duration::ZERO, Timestamp::UNIX_EPOCH);
-    let call = Call {
-        request: &asked,
-        now,
-        time,
-        trusted_time: Some(time),
-        chance: 0,
-        guest: None,
-        explain: false,
-        stopwatch: None,
-    };
+    let call = Call::new(&asked, (now, time));
     assert_eq!(world.scheduler.answer(&call).unwrap().hosts.len(), 1);
     assert_eq!(world.figures().ram.claimed, 8);
     let row = |flavor: &str| VmRow {
