@@ -39,60 +39,68 @@ pub fn split(groups: &[SharingGroup], free: &[Resources]) -> Split {
 }
 
 /// A split that has not ended yet.
-struct Sharing {
+struct Sharing<'a> {
     groups: Vec<Group>,
+    pools: Vec<Pool<'a>>,
     /// What is left on each host.
     left: Vec<Resources>,
-    /// The groups whose need fits what is left on each host, with that need.
-    fitting: Vec<Vec<(usize, Resources)>>,
+    /// The pools whose need fits what is left on each host.
+    fitting: Vec<Vec<usize>>,
     /// The groups that have a host left, in the order of the round.
     order: Vec<usize>,
-    /// The hosts of the slots of the round, and of the round before.
+    /// The hosts of the slots of the round before and of this one, which begins at `round`. `dropped` slots were taken earlier.
     taken: Vec<usize>,
-    taken_before: Vec<usize>,
+    round: usize,
+    dropped: usize,
     distinct: DistinctHosts,
 }
 
 struct Group {
-    need: Resources,
     /// Its place among groups with the same number of hosts.
     rank: usize,
-    /// Its candidates that the need fits.
-    least: LeastHost,
-    /// How many of them there were at the end of the last round.
-    hosts: usize,
-    /// How many slots of the round had been taken when it followed the changes of hosts.
-    followed: usize,
+    /// The position of its pool.
+    pool: usize,
     slots: u64,
 }
 
-impl Sharing {
-    fn new(groups: &[SharingGroup], free: &[Resources]) -> Self {
+/// What groups with the same need and the same candidates share.
+struct Pool<'a> {
+    need: Resources,
+    candidates: &'a BTreeSet<usize>,
+    /// The candidates that the need fits.
+    least: LeastHost,
+    /// How many of them there were at the end of the last round.
+    hosts: usize,
+    /// How many slots had been taken when it followed the changes of hosts.
+    followed: usize,
+}
+
+impl<'a> Sharing<'a> {
+    fn new(all: &'a [SharingGroup], free: &[Resources]) -> Self {
         let left: Vec<Resources> = free.iter().map(|free| free.at_least_zero()).collect();
-        let mut fitting = vec![Vec::new(); left.len()];
-        let ranks = ranks(groups);
-        let group = |(at, group): (usize, &SharingGroup)| {
+        let (mut fitting, mut groups) = (vec![Vec::new(); left.len()], Vec::new());
+        let mut pools: Vec<Pool<'a>> = Vec::new();
+        for (group, rank) in all.iter().zip(ranks(all)) {
             let need = group.need.at_least_zero();
-            let fits = |host: &usize| need != Resources::ZERO && left.get(*host).is_some_and(|left| need.fits(*left));
-            let hosts: Vec<usize> = group.candidates.iter().copied().filter(fits).collect();
-            for host in &hosts {
-                fitting[*host].push((at, need));
-            }
-            let least = LeastHost::new(need, &hosts, &left);
-            Group { need, rank: ranks[at], least, hosts: hosts.len(), followed: 0, slots: 0 }
-        };
-        let groups: Vec<Group> = groups.iter().enumerate().map(group).collect();
+            let is_shared = |pool: &Pool| pool.need == need && *pool.candidates == group.candidates;
+            let pool = pools.iter().position(is_shared).unwrap_or_else(|| {
+                pools.push(Pool::new(pools.len(), need, &group.candidates, &left, &mut fitting));
+                pools.len() - 1
+            });
+            groups.push(Group { rank, pool, slots: 0 });
+        }
         let (order, distinct) = ((0..groups.len()).collect(), DistinctHosts::new(left.len()));
-        Self { groups, left, fitting, order, taken: Vec::new(), taken_before: Vec::new(), distinct }
+        Self { groups, pools, left, fitting, order, taken: Vec::new(), round: 0, dropped: 0, distinct }
     }
 
     /// Lets each group take a slot; false if none could.
     fn run_round(&mut self) -> bool {
-        mem::swap(&mut self.taken, &mut self.taken_before);
-        self.taken.clear();
-        let groups = &self.groups;
-        self.order.retain(|group| groups[*group].hosts > 0);
-        self.order.sort_unstable_by_key(|group| (groups[*group].hosts, groups[*group].rank));
+        self.taken.drain(..self.round);
+        self.dropped += self.round;
+        self.round = self.taken.len();
+        let hosts = |group: &usize| self.pools[self.groups[*group].pool].hosts;
+        self.order.retain(|group| hosts(group) > 0);
+        self.order.sort_unstable_by_key(|group| (hosts(group), self.groups[*group].rank));
         for at in 0..self.order.len() {
             self.take_slot(self.order[at]);
         }
@@ -100,35 +108,55 @@ impl Sharing {
         !self.order.is_empty()
     }
 
-    /// A host that several groups have taken slots from since the last turn of the group is followed once.
+    /// A host that several groups have taken slots from since the pool followed is followed once.
     fn take_slot(&mut self, number: usize) {
         let group = &mut self.groups[number];
+        let pool = &mut self.pools[group.pool];
         self.distinct.restart();
-        for host in self.taken_before[group.followed..].iter().chain(&self.taken) {
+        for host in &self.taken[pool.followed - self.dropped..] {
             if self.distinct.add(*host) {
-                group.least.update(*host, &self.left);
+                pool.least.update(*host, &self.left);
             }
         }
-        group.followed = self.taken.len();
-        let Some(host) = group.least.first() else { return };
+        pool.followed = self.dropped + self.taken.len();
+        let Some(host) = pool.least.first() else { return };
         group.slots += 1;
-        self.left[host] -= group.need;
+        self.left[host] -= pool.need;
         self.taken.push(host);
     }
 
-    /// Counts the hosts of each group again.
+    /// Counts the hosts of each pool again.
     fn drop_full_hosts(&mut self) {
-        let Self { groups, left, fitting, taken, distinct, .. } = self;
+        let Self { pools, left, fitting, taken, round, distinct, .. } = self;
         distinct.restart();
-        for &host in &*taken {
+        for &host in &taken[*round..] {
             if distinct.add(host) {
-                fitting[host].retain(|&(group, need)| {
-                    let fits = need.fits(left[host]);
-                    groups[group].hosts -= usize::from(!fits);
+                fitting[host].retain(|pool| {
+                    let pool = &mut pools[*pool];
+                    let fits = pool.need.fits(left[host]);
+                    pool.hosts -= usize::from(!fits);
                     fits
                 });
             }
         }
+    }
+}
+
+impl<'a> Pool<'a> {
+    /// The pool at this position. It is added to the pools that fit its hosts.
+    fn new(
+        at: usize,
+        need: Resources,
+        candidates: &'a BTreeSet<usize>,
+        left: &[Resources],
+        fitting: &mut [Vec<usize>],
+    ) -> Self {
+        let fits = |host: &usize| need != Resources::ZERO && left.get(*host).is_some_and(|left| need.fits(*left));
+        let hosts: Vec<usize> = candidates.iter().copied().filter(fits).collect();
+        for host in &hosts {
+            fitting[*host].push(at);
+        }
+        Self { need, candidates, least: LeastHost::new(need, &hosts, left), hosts: hosts.len(), followed: 0 }
     }
 }
 

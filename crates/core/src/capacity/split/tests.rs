@@ -40,7 +40,7 @@ fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<Shown<String>>
             left[*host] -= groups[group].need;
             (groups[group].name.to_string(), *host, shown(left[*host]))
         };
-        rounds.push(takers.zip(&sharing.taken).map(take).collect());
+        rounds.push(takers.zip(&sharing.taken[sharing.round..]).map(take).collect());
     }
 }
 
