@@ -82,7 +82,7 @@ impl<'a> Sharing<'a> {
         let mut pools: Vec<Pool<'a>> = Vec::new();
         for (group, rank) in all.iter().zip(ranks(all)) {
             let need = group.need.at_least_zero();
-            let is_shared = |pool: &Pool| pool.need == need && *pool.candidates == group.candidates;
+            let is_shared = |pool: &Pool<'_>| pool.need == need && *pool.candidates == group.candidates;
             let pool = pools.iter().position(is_shared).unwrap_or_else(|| {
                 pools.push(Pool::new(pools.len(), need, &group.candidates, &left, &mut fitting));
                 pools.len() - 1
