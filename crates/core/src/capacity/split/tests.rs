@@ -28,7 +28,7 @@ type Shown<N> = (N, usize, (i64, i64));
 fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<Shown<String>>> {
     let (mut sharing, mut left) = (Sharing::new(groups, free), free.to_vec());
     let mut rounds = Vec::new();
-    let slots = |sharing: &Sharing| sharing.groups.iter().map(|group| group.slots).collect::<Vec<_>>();
+    let slots = |sharing: &Sharing<'_>| sharing.groups.iter().map(|group| group.slots).collect::<Vec<_>>();
     loop {
         let before = slots(&sharing);
         if !sharing.run_round() {
