@@ -10,6 +10,7 @@ mod e2e_commitments;
 mod flags;
 mod people;
 mod placement;
+mod preflight;
 
 pub use checks::{
     ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments, RbacArguments,
@@ -20,6 +21,7 @@ pub use people::{
     CommitmentArguments, Explain, HostArguments, RequestSource, ScheduleArguments, SlotArguments, ZoneArguments,
 };
 pub use placement::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
+pub use preflight::PreflightArguments;
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
 #[derive(Debug, Parser)]
@@ -49,6 +51,8 @@ pub enum Command {
     /// Check a configuration without starting anything.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Ask what the start of an operator with the same flags asks, report everything that is found, and start nothing.
+    Preflight(Box<PreflightArguments>),
     /// Create and delete commitments through a running LIQUID API, as Limes would, and check its answers.
     #[command(name = "e2e-commitments")]
     E2eCommitments(Box<E2eCommitmentsArguments>),

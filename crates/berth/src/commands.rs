@@ -18,6 +18,7 @@ mod next_step;
 mod object_lookup;
 mod output;
 mod placement;
+mod preflight;
 mod rbac;
 mod reasons;
 #[cfg(test)]
@@ -49,6 +50,7 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         },
         Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Config(command) => config::run(&command),
+        Command::Preflight(arguments) => preflight::run(&arguments),
         Command::E2eCommitments(arguments) => e2e_commitments::run(&arguments),
         Command::LogLevel(arguments) => log_level::run(&arguments),
         Command::Version => {

@@ -49,7 +49,7 @@ use apis::Announced;
 use leading::{Leading, TAKE_OVER, hostname};
 use parts::Parts;
 
-pub(crate) use apis::scheduler;
+pub(crate) use apis::{AccessRemark, PlannedApis, scheduler};
 
 /// From the signal until the process has ended, at the latest: less than the 5 s after which Kubernetes may kill it.
 const ENDS_WITHIN: Duration = Duration::from_millis(4900);
@@ -94,16 +94,14 @@ async fn operate(
     let (parts, mut ends) = Parts::new(stop.clone());
     parts.spawn_endless("the listener for the log level", log_level::serve(verbosity, stop.clone()));
     let (ready, callers) = (Readiness::new(), Callers::unreached());
+    let planned = PlannedApis::new(arguments, configuration)?;
+    let duties = duties(arguments, planned.are_open_to_others())?;
     let awaited = Awaited {
         stores: ready.component("stores of cluster home"),
-        apis: Announced::new(arguments, configuration, &ready, &metrics.http)?,
+        apis: Announced::new(planned, configuration, &ready, &metrics.http)?,
     };
     serve(arguments, &registry, &metrics, &parts, (&ready, &callers)).await?;
     let leading = OnceCell::new();
-    let duties = Duties {
-        competes: arguments.leader_elect,
-        checks_callers: awaited.apis.are_open_to_others() || has_secure_metrics(arguments)?,
-    };
     let process = Process {
         arguments,
         configuration,
@@ -186,6 +184,12 @@ async fn serve(
         parts.spawn("the listener of the metrics", server.serve_apart(listener, router, parts.stop.clone()));
     }
     Ok(())
+}
+
+/// What an operator does besides what its configuration says. `has_open_apis`: callers on other machines reach its APIs.
+pub(crate) fn duties(arguments: &OperatorArguments, has_open_apis: bool) -> Result<Duties, Error> {
+    let checks_callers = has_open_apis || has_secure_metrics(arguments)?;
+    Ok(Duties { competes: arguments.leader_elect, checks_callers })
 }
 
 fn has_secure_metrics(arguments: &OperatorArguments) -> Result<bool, Error> {
@@ -282,8 +286,7 @@ impl Process<'_> {
     }
 
     fn needs(&self, cluster: &Cluster) -> Vec<Need> {
-        let rights = rights(self.configuration, self.duties);
-        needs(&rights, &self.routes, &cluster.name, cluster.client.default_namespace())
+        needs_of(cluster, self.configuration, self.duties, &self.routes)
     }
 
     /// Begins to follow all clusters, and waits for home.
@@ -405,8 +408,13 @@ impl Process<'_> {
 // Checks at the start: the configuration must only use features of this version. The preflight checks whether the
 // clusters allow what the configuration needs.
 
+/// What an operator needs of a cluster.
+pub(crate) fn needs_of(cluster: &Cluster, configuration: &Configuration, duties: Duties, routes: &Routes) -> Vec<Need> {
+    needs(&rights(configuration, duties), routes, &cluster.name, cluster.client.default_namespace())
+}
+
 /// Refuses requested features that this version does not have.
-fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
+pub(crate) fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
     if arguments.leader_elect && configuration.common.leader_election_id.is_empty() {
         return Err(Error::NoLease);
     }

@@ -19,7 +19,7 @@ pub(crate) fn describe_status(status: &Status) -> String {
 }
 
 /// Quotas, policies, and a kind that is just being removed also cause a 403.
-fn is_about_rights(status: &Status) -> bool {
+pub(crate) fn is_about_rights(status: &Status) -> bool {
     status.message.contains(" cannot ") && status.message.contains(" resource \"")
 }
 

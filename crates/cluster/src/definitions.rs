@@ -42,7 +42,7 @@ pub async fn definitions_of_others(cluster: &Cluster, routes: &Routes) -> Vec<De
     all
 }
 
-fn kind_of(crd: &CustomResourceDefinition) -> config::Kind {
+pub(crate) fn kind_of(crd: &CustomResourceDefinition) -> config::Kind {
     let version = crd.spec.versions.first().map(|version| version.name.clone());
     config::Kind {
         group: crd.spec.group.clone(),

@@ -34,7 +34,9 @@ mod names;
 mod pause;
 mod preflight;
 mod project_key;
+mod published_schemas;
 mod read_once;
+mod rehearsal;
 mod rights;
 mod routing;
 mod single;
@@ -79,9 +81,11 @@ pub use metrics::{
     LeaseMetrics, StoreMetrics, WriteMetrics,
 };
 pub use pause::{PauseCause, Pauses};
-pub use preflight::{Need, Preflight, Verb, preflight};
+pub use preflight::{Examination, Need, Preflight, Verb, examine, preflight};
+pub use published_schemas::published_definitions;
 pub use project_key::ProjectKey;
 pub use read_once::{Listed, ReadError, leave_out, read_pages};
+pub use rehearsal::{Rehearsal, rehearse_config_map, rehearse_lease};
 pub use rights::{Right, Role, Rule, needs, roles};
 pub use routing::{RouteError, Routes};
 pub use single::{Single, SingleKind, State};

@@ -81,6 +81,11 @@ impl Resource {
     pub(crate) fn name(&self) -> String {
         self.subresource.map_or_else(|| self.plural.clone(), |sub| format!("{}/{sub}", self.plural))
     }
+
+    /// The same with its group.
+    fn full_name(&self) -> String {
+        if self.group.is_empty() { self.name() } else { format!("{}.{}", self.name(), self.group) }
+    }
 }
 
 /// A resource that must be served, and the required rights.
@@ -118,6 +123,24 @@ impl Need {
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
+
+    fn described(&self, verbs: &[Verb]) -> String {
+        let names: Vec<_> = self.names.iter().map(String::as_str).collect();
+        let (verbs, resource) = (listed(verbs), self.resource.full_name());
+        format!("{verbs} {resource}{}{}", named(&names), self.place())
+    }
+
+    fn place(&self) -> String {
+        self.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default()
+    }
+}
+
+fn listed(verbs: &[Verb]) -> String {
+    verbs.iter().map(|verb| verb.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn named(names: &[&str]) -> String {
+    if names.is_empty() { String::new() } else { format!(" named {}", names.join(", ")) }
 }
 
 /// Something that a cluster lacks.
@@ -160,31 +183,49 @@ impl Preflight {
     }
 }
 
-/// Checks `cluster` against `needs` and returns all problems, sorted and without duplicates. For a server that is too
-/// old it returns only that, because such a server need not have our CRDs.
+/// What a cluster was asked, and what it answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examination {
+    /// What it has, one sentence each, in the order of the needs.
+    pub fine: Vec<String>,
+    /// What it lacks, sorted and without duplicates.
+    pub problems: Vec<Preflight>,
+}
+
+/// Checks `cluster` against `needs` and returns all problems.
 pub async fn preflight(cluster: &Cluster, needs: &[Need]) -> Result<(), Vec<Preflight>> {
-    let resources = async {
-        let (problems, wanted) = check_served(cluster, needs).await;
-        let allowed = check_allowed(cluster, &wanted).await;
-        problems.into_iter().chain(allowed)
-    };
-    let (version, resources) = futures::join!(check_version(cluster), resources);
-    if let Some(too_old @ Preflight::Version { .. }) = version {
-        return Err(vec![too_old]);
-    }
-    let mut problems: Vec<_> = version.into_iter().chain(resources).collect();
-    problems.sort();
-    problems.dedup_by(|later, earlier| later.is_same_problem(earlier));
+    let Examination { problems, .. } = examine(cluster, needs).await;
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-async fn check_version(cluster: &Cluster) -> Option<Preflight> {
-    let info = match ask(cluster, "its version", cluster.client.apiserver_version()).await {
-        Ok(info) => info,
-        Err(problem) => return Some(problem),
+/// Checks `cluster` against `needs`. Of a server that is too old it says only that, because such a server need not have our CRDs.
+pub async fn examine(cluster: &Cluster, needs: &[Need]) -> Examination {
+    let resources = async {
+        let mut found = Examination::default();
+        let wanted = check_served(cluster, needs, &mut found).await;
+        check_allowed(cluster, &wanted, &mut found).await;
+        found
     };
+    let (version, resources) = futures::join!(check_version(cluster), resources);
+    let mut all = match version {
+        Ok(version) => Examination { fine: vec![version], problems: Vec::new() },
+        Err(problem @ Preflight::Version { .. }) => return Examination { fine: Vec::new(), problems: vec![problem] },
+        Err(problem) => Examination { fine: Vec::new(), problems: vec![problem] },
+    };
+    all.fine.extend(resources.fine);
+    all.problems.extend(resources.problems);
+    all.problems.sort();
+    all.problems.dedup_by(|later, earlier| later.is_same_problem(earlier));
+    all
+}
+
+async fn check_version(cluster: &Cluster) -> Result<String, Preflight> {
+    let info = ask(cluster, "its version", cluster.client.apiserver_version()).await?;
     let version = (number(&info.major), number(&info.minor));
-    (version < OLDEST).then(|| Preflight::Version { cluster: cluster.name.clone(), found: info.git_version })
+    if version < OLDEST {
+        return Err(Preflight::Version { cluster: cluster.name.clone(), found: info.git_version });
+    }
+    Ok(format!("the API server has version {}", info.git_version))
 }
 
 /// The leading digits: managed clusters report `31+`.
@@ -193,23 +234,39 @@ fn number(text: &str) -> u32 {
     digits.parse().unwrap_or(0)
 }
 
-/// The kinds that are required and not served, and the needs whose rights must be checked: all except those of optional
-/// kinds that are not installed.
-async fn check_served<'n>(cluster: &Cluster, needs: &'n [Need]) -> (Vec<Preflight>, Vec<&'n Need>) {
+/// Asks which kinds are served. The needs whose rights must be checked: all except those of optional kinds that are not installed.
+async fn check_served<'n>(cluster: &Cluster, needs: &'n [Need], found: &mut Examination) -> Vec<&'n Need> {
     let groups: BTreeSet<String> = needs.iter().map(|need| need.resource.group_version()).collect();
     let answers = stream::iter(groups).map(|group| served(cluster, group)).buffer_unordered(AT_ONCE);
     let answers: BTreeMap<_, _> = answers.collect().await;
-    let mut problems: Vec<_> = answers.values().filter_map(|answer| answer.clone().err()).collect();
+    found.problems.extend(answers.values().filter_map(|answer| answer.clone().err()));
     let mut wanted = Vec::new();
     for need in needs {
-        match answers.get(&need.resource.group_version()) {
-            Some(Ok(served)) if need.optional && !served.contains(&need.resource.plural) => continue,
-            Some(Ok(served)) => problems.extend(missing(cluster, need, served)),
-            Some(Err(_)) | None => {}
+        if let Some(Ok(served)) = answers.get(&need.resource.group_version()) {
+            if need.optional && !served.contains(&need.resource.plural) {
+                found.note(format!("{} is not served, and need not be", need.resource.full_name()));
+                continue;
+            }
+            match missing(cluster, need, served) {
+                Some(problem) => found.problems.push(problem),
+                None if served.contains(&need.resource.name()) => {
+                    found.note(format!("{} is served", need.resource.full_name()));
+                }
+                None => {}
+            }
         }
         wanted.push(need);
     }
-    (problems, wanted)
+    wanted
+}
+
+impl Examination {
+    /// Needs that differ in their names or verbs only are about the same kind.
+    fn note(&mut self, sentence: String) {
+        if !self.fine.contains(&sentence) {
+            self.fine.push(sentence);
+        }
+    }
 }
 
 async fn served(cluster: &Cluster, group_version: String) -> (String, Result<BTreeSet<String>, Preflight>) {
@@ -240,9 +297,15 @@ fn missing(cluster: &Cluster, need: &Need, served: &BTreeSet<String>) -> Option<
     })
 }
 
-async fn check_allowed(cluster: &Cluster, needs: &[&Need]) -> Vec<Preflight> {
+async fn check_allowed(cluster: &Cluster, needs: &[&Need], found: &mut Examination) {
     let questions: Vec<_> = needs.iter().map(|need| denied(cluster, need)).collect();
-    stream::iter(questions).buffered(AT_ONCE).collect::<Vec<_>>().await.concat()
+    let answers = stream::iter(questions).buffered(AT_ONCE).collect::<Vec<_>>().await;
+    for (need, problems) in needs.iter().zip(answers) {
+        if problems.is_empty() {
+            found.note(format!("we may {}", need.described(&need.verbs.iter().copied().collect::<Vec<_>>())));
+        }
+        found.problems.extend(problems);
+    }
 }
 
 /// The missing rights: one problem, or one for the names of each set of missing verbs.
@@ -272,15 +335,12 @@ async fn denied_verbs(cluster: &Cluster, need: &Need, name: Option<&str>) -> Res
 }
 
 fn not_allowed(cluster: &Cluster, need: &Need, verbs: &[Verb], names: &[&str]) -> Preflight {
-    let group = &need.resource.group;
-    let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-    let verbs: Vec<_> = verbs.iter().map(|verb| verb.as_str()).collect();
     Preflight::NotAllowed {
         cluster: cluster.name.clone(),
-        verbs: verbs.join(", "),
-        resource: format!("{}{group}", need.resource.name()),
-        names: if names.is_empty() { String::new() } else { format!(" named {}", names.join(", ")) },
-        place: need.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default(),
+        verbs: listed(verbs),
+        resource: need.resource.full_name(),
+        names: named(names),
+        place: need.place(),
         role: if need.namespace.is_some() { "Role" } else { "ClusterRole" },
     }
 }

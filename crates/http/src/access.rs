@@ -24,6 +24,12 @@ pub enum ListenAddress {
 }
 
 impl ListenAddress {
+    pub fn address(&self) -> &Address {
+        match self {
+            Self::Wanted(address) | Self::LoopbackInstead(address) => address,
+        }
+    }
+
     /// The address itself.
     pub fn into_address(self) -> Address {
         match self {

@@ -26,6 +26,7 @@ use tokio::time::Instant;
 pub use error::LedgerError;
 pub use metrics::LedgerMetrics;
 pub use operated::{LedgerProblem, Operated};
+pub use schema::Inspected;
 
 /// A database with everything that Placement remembers. Calls end at their deadline at the latest.
 pub trait Ledger: Send + Sync + 'static {

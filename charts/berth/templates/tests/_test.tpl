@@ -1,4 +1,7 @@
-{{/* A pod of `helm test`; the argument has `root`, `name`, `args` and, for a configuration, `of`. */}}
+{{/*
+A pod of `helm test`; the argument has `root`, `name` and `args`, and for a pod that sees what a component sees also `of` (the name of the
+component), its `account`, whether it needs a `token` of it, its `env`, and `mounts` and `volumes` beside the configuration.
+*/}}
 {{- define "berth.test.pod" -}}
 apiVersion: v1
 kind: Pod
@@ -12,7 +15,7 @@ metadata:
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 spec:
   restartPolicy: Never
-  automountServiceAccountToken: {{ .account | empty | not }}
+  automountServiceAccountToken: {{ .token | empty | not }}
   {{- with .account }}
   serviceAccountName: {{ . }}
   {{- end }}
@@ -21,13 +24,17 @@ spec:
     - name: berth
       {{- include "berth.container.security" .root | nindent 6 }}
       args: {{ toJson .args }}
+      {{- with .env }}
+      env:
+        {{- . | nindent 8 }}
+      {{- end }}
       resources:
         requests:
           cpu: 10m
           memory: 64Mi
         limits:
           memory: 256Mi
-      {{- with .of }}
+      {{- if .of }}
       volumeMounts:
         - name: config
           mountPath: /etc/config
@@ -35,13 +42,25 @@ spec:
         - name: secrets
           mountPath: /etc/secrets
           readOnly: true
+        {{- with .mounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   volumes:
     - name: config
       configMap:
-        name: {{ . }}-config
+        name: {{ .of }}-config
     - name: secrets
       secret:
-        secretName: {{ . }}-secrets
+        secretName: {{ .of }}-secrets
         defaultMode: 0440
+    {{- with .volumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
       {{- end }}
+{{- end -}}
+
+{{/* A mount of one key of a Secret at /etc/berth/<name>; the argument has `name`, `secret`, `key` and `path`. */}}
+{{- define "berth.test.volume" -}}
+{{- $items := list (dict "key" .key "path" .path) -}}
+{{- toJson (dict "name" .name "secret" (dict "secretName" .secret "defaultMode" 288 "items" $items)) -}}
 {{- end -}}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::LogArguments;
+use super::{LogArguments, Output};
 
 /// Arguments of `berth placement`.
 #[derive(Debug, Args)]
@@ -82,6 +82,12 @@ pub enum PlacementCommand {
     },
     /// Ask the running server to compare its model with the database.
     Check,
+    /// Ask what a start with the same flags asks, report everything that is found, and start nothing.
+    Preflight {
+        /// Output format.
+        #[arg(long, short, value_enum, default_value_t = Output::Text)]
+        output: Output,
+    },
 }
 
 /// Which candidates come first.

@@ -61,27 +61,55 @@ impl LateFindings {
     }
 }
 
-fn load(arguments: &ConfigArguments) -> Result<Loaded, TelemetryError> {
-    let files = Files { config: arguments.file.clone(), secrets: arguments.secrets.clone() };
-    config::load(&files, arguments.strict_config)
+/// Everything that is said about a configuration before anything is contacted.
+pub(super) struct ConfigReport {
+    /// In the order in which they were found.
+    pub(super) findings: Vec<(Severity, String)>,
+    /// Absent if it cannot be used.
+    pub(super) configuration: Option<Configuration>,
+}
+
+impl ConfigReport {
+    pub(super) fn of(files: &Files, strict: bool) -> Result<Self, Error> {
+        match config::load(files, strict) {
+            Ok(Loaded { configuration, findings, .. }) => {
+                let mut late = LateFindings { errors: unusable(&configuration), warnings: doubtful(&configuration) };
+                late.check_policies(&configuration);
+                let findings = listed(&findings).chain(late.listed()).collect();
+                Ok(Self { findings, configuration: Some(configuration) })
+            }
+            Err(TelemetryError::Configuration { findings }) => {
+                Ok(Self { findings: listed(&findings).collect(), configuration: None })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|(one, _)| *one == severity).count()
+    }
+}
+
+impl LateFindings {
+    fn listed(self) -> impl Iterator<Item = (Severity, String)> {
+        let with = |severity| move |text| (severity, text);
+        let warnings = self.warnings.into_iter().map(with(Severity::Warning));
+        self.errors.into_iter().map(with(Severity::Error)).chain(warnings)
+    }
+}
+
+fn listed(findings: &Findings) -> impl Iterator<Item = (Severity, String)> {
+    findings.0.iter().map(|finding| (finding.severity, finding.to_string()))
+}
+
+fn files(arguments: &ConfigArguments) -> Files {
+    Files { config: arguments.file.clone(), secrets: arguments.secrets.clone() }
 }
 
 fn check(arguments: &ConfigArguments) -> Result<(), Error> {
-    let (findings, late) = match load(arguments) {
-        Ok(loaded) => {
-            let mut late =
-                LateFindings { errors: unusable(&loaded.configuration), warnings: doubtful(&loaded.configuration) };
-            late.check_policies(&loaded.configuration);
-            (loaded.findings, late)
-        }
-        Err(TelemetryError::Configuration { findings }) => (findings, LateFindings::default()),
-        Err(error) => return Err(error.into()),
-    };
-    let late_lines = |severity, texts: &[String]| texts.iter().map(|text| line(severity, text)).collect::<String>();
-    output::print(&(lines(&findings) + &late_lines("error", &late.errors) + &late_lines("warning", &late.warnings)))?;
-    let count = |severity| findings.0.iter().filter(|finding| finding.severity == severity).count();
-    let errors = count(Severity::Error) + late.errors.len();
-    let warnings = count(Severity::Warning) + late.warnings.len();
+    let report = ConfigReport::of(&files(arguments), arguments.strict_config)?;
+    output::print(&report.findings.iter().map(line).collect::<String>())?;
+    let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
     let counts = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
     if errors > 0 {
         return Err(Error::Wrong(format!("an operator does not start with this configuration: {counts}")));
@@ -90,7 +118,7 @@ fn check(arguments: &ConfigArguments) -> Result<(), Error> {
 }
 
 fn print(arguments: &ConfigArguments) -> Result<(), Error> {
-    match load(arguments) {
+    match config::load(&files(arguments), arguments.strict_config) {
         Ok(loaded) => output::print(&output::json(&loaded.in_effect)?),
         Err(TelemetryError::Configuration { findings }) => {
             Err(Error::Wrong(format!("the configuration cannot be used:{findings}")))
@@ -131,15 +159,11 @@ fn unserved<K: Kind>(routes: &Routes) -> Option<String> {
     routes.clusters::<K>().err().map(|error| chain(&Error::from(error)))
 }
 
-fn lines(findings: &Findings) -> String {
-    let word = |severity| match severity {
+fn line((severity, text): &(Severity, String)) -> String {
+    let word = match severity {
         Severity::Error => "error",
         Severity::Unknown | Severity::Warning => "warning",
         Severity::Info => "note",
     };
-    findings.0.iter().map(|finding| line(word(finding.severity), &finding.to_string())).collect()
-}
-
-fn line(word: &str, text: &str) -> String {
     format!("{word:<8} {text}\n")
 }

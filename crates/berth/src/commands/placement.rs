@@ -1,5 +1,5 @@
-//! `berth placement`: runs a server of the Placement API, copies its ledger, or queries a running server. Flags take
-//! precedence over the configuration.
+//! `berth placement`: runs a server of the Placement API, copies its ledger, asks what its start asks, or queries a running
+//! server. Flags take precedence over the configuration.
 
 use std::future::Future;
 use std::path::Path;
@@ -25,6 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::output::{self, counted};
+use super::preflight;
 use crate::args::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
 use crate::callers::Callers;
 use crate::error::Error;
@@ -65,6 +66,7 @@ pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
             sqlite::backup(from, file).map_err(ServeError::from)?;
             output::print(&format!("{} holds a copy of {}\n", file.display(), from.display()))
         }
+        Some(PlacementCommand::Preflight { output }) => preflight::run_for_placement(arguments, *output),
         Some(PlacementCommand::Check) => {
             let configuration = config::load(&files, false)?.configuration;
             let listen = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
@@ -103,7 +105,7 @@ fn read_database_file(path: &Path) -> Result<String, Error> {
     }
 }
 
-fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Settings, Error> {
+pub(super) fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Settings, Error> {
     let keys = &configuration.placement;
     let listen = arguments.listen.as_ref().unwrap_or(&keys.listen);
     let metrics_listen = arguments.metrics_listen.as_ref().unwrap_or(&keys.metrics_listen);
@@ -133,7 +135,11 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
 
 /// Whether the metrics are for callers that the API server knows. On loopback, where no API server need be, only if that is
 /// wanted.
-fn has_secure_metrics(arguments: &PlacementArguments, configuration: &Configuration, listen: Option<&Address>) -> bool {
+pub(super) fn has_secure_metrics(
+    arguments: &PlacementArguments,
+    configuration: &Configuration,
+    listen: Option<&Address>,
+) -> bool {
     let wanted = arguments.metrics_secure.or(configuration.placement.metrics_secure);
     listen.is_some_and(|address| wanted.unwrap_or(!address.is_loopback()))
 }
@@ -159,7 +165,7 @@ fn generation(arguments: &PlacementArguments, keys: &Placement) -> GenerationOpt
 }
 
 /// The flag or its variable, then the key of Placement, then that of all APIs, whose default depends on the credentials.
-fn mode(arguments: &PlacementArguments, configuration: &Configuration) -> AuthMode {
+pub(super) fn mode(arguments: &PlacementArguments, configuration: &Configuration) -> AuthMode {
     let flag = arguments.auth.map(|auth| match auth {
         PlacementAuth::Noauth2 => AuthMode::NoAuth2,
         PlacementAuth::Off => AuthMode::Off,

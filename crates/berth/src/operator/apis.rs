@@ -37,6 +37,22 @@ struct ServedApis {
     liquid: bool,
 }
 
+/// What is served, at which address and to whom: decided before anything is contacted.
+pub(crate) struct PlannedApis {
+    served: ServedApis,
+    access: Access,
+    mode: AuthMode,
+    of_liquid: Access,
+    address: Option<ListenAddress>,
+}
+
+/// Something that whoever starts an operator should know about who can call its APIs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AccessRemark {
+    pub(crate) is_warning: bool,
+    pub(crate) text: String,
+}
+
 /// The APIs that are to be served, if any; `/readyz` waits for them from the beginning.
 pub(super) struct Announced {
     served: ServedApis,
@@ -67,42 +83,82 @@ impl ServedApis {
     }
 }
 
-impl Announced {
-    /// Says that there will be a listener, unless it is switched off or nothing is served by it.
-    pub(super) fn new(
-        arguments: &OperatorArguments,
-        configuration: &Configuration,
-        ready: &Readiness,
-        metrics: &HttpMetrics,
-    ) -> Result<Self, Error> {
+impl PlannedApis {
+    pub(crate) fn new(arguments: &OperatorArguments, configuration: &Configuration) -> Result<Self, Error> {
         let served = ServedApis::of(configuration);
         let access = Access::new(configuration.scheduler.wants_token(), arguments.insecure_api);
         let mode = configuration.auth.mode;
         let of_liquid = access_of_liquid(arguments, mode);
         let address = choose_address(arguments, served, access, of_liquid)?;
-        let liquid = address.as_ref().map_or(LiquidAccess::Closed, |address| liquid_access(of_liquid, address));
+        Ok(Self { served, access, mode, of_liquid, address })
+    }
+
+    /// Where they listen, unless they are switched off or none is served.
+    pub(crate) fn address(&self) -> Option<&Address> {
+        self.address.as_ref().map(ListenAddress::address)
+    }
+
+    /// Whether callers on other machines reach them.
+    pub(crate) fn are_open_to_others(&self) -> bool {
+        self.address().is_some_and(|address| !address.is_loopback())
+    }
+
+    pub(crate) fn serve_liquid(&self) -> bool {
+        self.served.liquid && self.address.is_some()
+    }
+
+    fn liquid_access(&self) -> LiquidAccess {
+        self.address().map_or(LiquidAccess::Closed, |address| liquid_access(self.of_liquid, address))
+    }
+
+    pub(crate) fn remarks(&self) -> Vec<AccessRemark> {
+        let Some(chosen) = &self.address else { return Vec::new() };
+        let of_scheduler = self.served.scheduler.then(|| remark_on_scheduler(chosen, self.access)).flatten();
+        let of_liquid = self.served.liquid.then(|| remark_on_liquid(self.mode, self.liquid_access(), chosen.address()));
+        of_scheduler.into_iter().chain(of_liquid).collect()
+    }
+}
+
+impl AccessRemark {
+    fn warning(text: impl Into<String>) -> Self {
+        Self { is_warning: true, text: text.into() }
+    }
+
+    fn note(text: impl Into<String>) -> Self {
+        Self { is_warning: false, text: text.into() }
+    }
+
+    fn log(&self) {
+        let text = &self.text;
+        if self.is_warning { warn!("{text}") } else { info!("{text}") }
+    }
+}
+
+impl Announced {
+    /// Says that there will be a listener, unless it is switched off or nothing is served by it.
+    pub(super) fn new(
+        planned: PlannedApis,
+        configuration: &Configuration,
+        ready: &Readiness,
+        metrics: &HttpMetrics,
+    ) -> Result<Self, Error> {
+        planned.remarks().iter().for_each(AccessRemark::log);
+        let access = planned.liquid_access();
+        let PlannedApis { served, address, .. } = planned;
         if address.is_some() && served.scheduler {
-            metrics.show_access(API, access);
+            metrics.show_access(API, planned.access);
         }
-        if served.liquid && liquid == LiquidAccess::Open {
-            metrics.show_access(LIQUID, of_liquid);
-        }
-        if let Some(address) = address.as_ref().filter(|_| served.liquid) {
-            log_access(mode, liquid, address);
+        if served.liquid && access == LiquidAccess::Open {
+            metrics.show_access(LIQUID, planned.of_liquid);
         }
         let policies = policy_file::read(default_policies(), configuration.auth.policy_file.as_deref())?;
-        let liquid = LiquidPermissions { access: liquid, policies };
+        let liquid = LiquidPermissions { access, policies };
         let wanted = address.map(|address| {
             let component = ready.component(if served.scheduler { "scheduler API" } else { served.as_str() });
             component.not_ready("its listener is not open yet");
-            (address, component)
+            (address.into_address(), component)
         });
         Ok(Self { served, liquid, wanted })
-    }
-
-    /// Whether callers on other machines reach it.
-    pub(super) fn are_open_to_others(&self) -> bool {
-        self.wanted.as_ref().is_some_and(|(address, _)| !address.is_loopback())
     }
 
     pub(super) async fn listen(self) -> Result<Apis, Error> {
@@ -120,28 +176,50 @@ fn choose_address(
     served: ServedApis,
     of_scheduler: Access,
     of_liquid: Access,
-) -> Result<Option<Address>, Error> {
+) -> Result<Option<ListenAddress>, Error> {
     let set = arguments.api_bind_address.as_deref().map(Address::from_flag).transpose()?;
     let default = Address { host: None, port: PORT };
     if set == Some(None) || !(served.scheduler || served.liquid) {
         return Ok(None);
     }
     match set.flatten() {
-        set if served.scheduler => choose_scheduler_address(set, default, of_scheduler).map(Some),
+        set if served.scheduler => Ok(Some(of_scheduler.choose_address(API, set, default, UNLESS_OPEN)?)),
         // The routes of LIQUID are closed where others reach them, so this need not end the start.
-        Some(address) => Ok(Some(address)),
-        None => Ok(Some(of_liquid.choose_address(LIQUID, None, default, UNLESS_OPEN)?.into_address())),
+        Some(address) => Ok(Some(ListenAddress::Wanted(address))),
+        None => Ok(Some(of_liquid.choose_address(LIQUID, None, default, UNLESS_OPEN)?)),
     }
 }
 
-fn choose_scheduler_address(set: Option<Address>, default: Address, access: Access) -> Result<Address, Error> {
-    let chosen = access.choose_address(API, set, default, UNLESS_OPEN)?;
-    if let ListenAddress::LoopbackInstead(address) = &chosen {
-        warn!(%address, "no token is configured, so the scheduler API opens on loopback only and Nova cannot reach it; set scheduler.tokenFile");
-    } else if access == Access::OpenEverywhere {
-        warn!("no token is configured; the scheduler API answers every client");
+fn remark_on_scheduler(chosen: &ListenAddress, access: Access) -> Option<AccessRemark> {
+    match chosen {
+        ListenAddress::LoopbackInstead(address) => Some(AccessRemark::warning(format!(
+            "no token is configured, so the scheduler API opens on loopback only ({address}) and Nova cannot reach it; set \
+             scheduler.tokenFile"
+        ))),
+        ListenAddress::Wanted(_) if access == Access::OpenEverywhere => {
+            Some(AccessRemark::warning("no token is configured; the scheduler API answers every client"))
+        }
+        ListenAddress::Wanted(_) => None,
     }
-    Ok(chosen.into_address())
+}
+
+fn remark_on_liquid(mode: AuthMode, access: LiquidAccess, address: &Address) -> AccessRemark {
+    match (access, mode) {
+        (_, AuthMode::Keystone) => AccessRemark::note("callers of the LIQUID API show tokens of keystone"),
+        (LiquidAccess::Closed, _) => AccessRemark::warning(
+            "the LIQUID API answers 503, because its callers do not authenticate and other machines reach the address; set \
+             keystoneSecretRef, listen on loopback, or pass --insecure-api if only trusted clients reach the port",
+        ),
+        (LiquidAccess::Open, _) if address.is_loopback() => {
+            AccessRemark::note("callers of the LIQUID API do not authenticate; it is served on loopback only")
+        }
+        (LiquidAccess::Open, AuthMode::NoAuth2) => AccessRemark::warning(
+            "noauth2 is no authentication; every client of the LIQUID API has the roles that it claims",
+        ),
+        (LiquidAccess::Open, AuthMode::Off) => {
+            AccessRemark::warning("authentication is off; the LIQUID API answers every client")
+        }
+    }
 }
 
 /// The token of the scheduler API does not count for LIQUID: Nova must not sell commitments, and Limes cannot show it.
@@ -199,25 +277,6 @@ impl Apis {
             component.ready();
         }
         Ok(restorer)
-    }
-}
-
-fn log_access(mode: AuthMode, access: LiquidAccess, address: &Address) {
-    match (access, mode) {
-        (_, AuthMode::Keystone) => info!("callers of the LIQUID API show tokens of keystone"),
-        (LiquidAccess::Closed, _) => warn!(
-            "the LIQUID API answers 503, because its callers do not authenticate and other machines reach the address; set \
-             keystoneSecretRef, listen on loopback, or pass --insecure-api if only trusted clients reach the port"
-        ),
-        (LiquidAccess::Open, _) if address.is_loopback() => {
-            info!("callers of the LIQUID API do not authenticate; it is served on loopback only");
-        }
-        (LiquidAccess::Open, AuthMode::NoAuth2) => {
-            warn!("noauth2 is no authentication; every client of the LIQUID API has the roles that it claims");
-        }
-        (LiquidAccess::Open, AuthMode::Off) => {
-            warn!("authentication is off; the LIQUID API answers every client");
-        }
     }
 }
 
@@ -305,7 +364,7 @@ mod tests {
     ) -> Result<Option<String>, Error> {
         let arguments = arguments(flags);
         let chosen = choose_address(&arguments, served, access, access_of_liquid(&arguments, mode));
-        chosen.map(|address| address.map(|address| address.to_string()))
+        chosen.map(|address| address.map(|address| address.into_address().to_string()))
     }
 
     #[test]
@@ -328,6 +387,28 @@ mod tests {
         let with = |mode| chosen_with(&[], LIQUID_ONLY, Access::Open, mode).unwrap();
         assert_eq!(with(AuthMode::Keystone).as_deref(), Some(":8080"));
         assert_eq!(with(AuthMode::NoAuth2).as_deref(), Some("127.0.0.1:8080"));
+    }
+
+    fn remarks(flags: &[&str], keys: &serde_json::Value) -> Vec<(bool, String)> {
+        let configuration = berth_telemetry::config::decode(keys.as_object().unwrap(), false).unwrap().configuration;
+        let planned = PlannedApis::new(&arguments(flags), &configuration).unwrap();
+        planned.remarks().into_iter().map(|remark| (remark.is_warning, remark.text)).collect()
+    }
+
+    #[test]
+    fn who_can_call_the_apis_is_said_of_each() {
+        let begin = |remarks: Vec<(bool, String)>| {
+            remarks.into_iter().map(|(warns, text)| (warns, text[..24].to_owned())).collect::<Vec<_>>()
+        };
+        let line = |warns, text: &str| (warns, text.to_owned());
+        let none = serde_json::json!({});
+        let loopback = [line(true, "no token is configured, "), line(false, "callers of the LIQUID AP")];
+        assert_eq!(begin(remarks(&[], &none)), loopback);
+        let open = [line(true, "no token is configured; "), line(true, "authentication is off; t")];
+        assert_eq!(begin(remarks(&["--insecure-api"], &none)), open);
+        let token = serde_json::json!({ "scheduler": { "token": "s3cret" } });
+        assert_eq!(begin(remarks(&[], &token)), [line(true, "the LIQUID API answers 5")]);
+        assert!(remarks(&["--api-bind-address=0"], &token).is_empty());
     }
 
     #[test]

@@ -37,6 +37,32 @@ pub(crate) fn authentication(
     })
 }
 
+/// A login that a process makes when it is needed first.
+pub(crate) struct PlannedSession {
+    pub(crate) purpose: &'static str,
+    /// The Secrets with the credentials, as `namespace/name`; none if they are in the configuration.
+    pub(crate) secrets: Vec<String>,
+    /// `None`: there are no credentials.
+    pub(crate) session: Option<LazySession>,
+}
+
+impl PlannedSession {
+    /// With the credentials at the top of the configuration.
+    pub(crate) fn of_process(
+        purpose: &'static str,
+        configuration: &Configuration,
+        clusters: Option<&Clusters>,
+    ) -> Self {
+        let common = &configuration.common;
+        let secrets = described(common.keystone.iter().chain(&common.sso));
+        Self { purpose, secrets, session: LazySession::of_process(configuration, clusters) }
+    }
+}
+
+pub(super) fn described<'s>(secrets: impl IntoIterator<Item = &'s SecretRef>) -> Vec<String> {
+    secrets.into_iter().map(|SecretRef { name, namespace }| format!("{namespace}/{name}")).collect()
+}
+
 /// The right to read these Secrets.
 pub(super) fn secret_rights<'s>(secrets: impl IntoIterator<Item = &'s SecretRef>, why: &'static str) -> Vec<Right> {
     let right = |SecretRef { name, namespace }: &SecretRef| {
@@ -51,6 +77,11 @@ pub(super) fn rights(configuration: &Configuration) -> Vec<Right> {
     if configuration.auth.mode != AuthMode::Keystone {
         return Vec::new();
     }
+    process_secret_rights(configuration)
+}
+
+/// The rights to read the Secrets at the top of the configuration, for the tokens of callers.
+pub(crate) fn process_secret_rights(configuration: &Configuration) -> Vec<Right> {
     let common = &configuration.common;
     secret_rights(
         common.keystone.iter().chain(&common.sso),
@@ -116,6 +147,13 @@ impl Unopened {
 impl TokenValidator for LazySession {
     fn validate<'a>(&'a self, token: &'a SecretString) -> BoxFuture<'a, Result<Verdict, OpenStackError>> {
         async move { self.get().await?.validate(token).await }.boxed()
+    }
+}
+
+impl LazySession {
+    /// Reads the Secrets, and gets a token.
+    pub(crate) async fn log_in(&self) -> Result<(), OpenStackError> {
+        self.get().await?.token().await.map(drop)
     }
 }
 

@@ -8,26 +8,54 @@ use berth_limes_syncer::LimesClient;
 use berth_openstack::OpenStackError;
 use berth_openstack::limes::{Limes, ListedCommitment, Project};
 use berth_scheduler::{DomainName, DomainNames, NoDomainNames, SchedulerError};
-use berth_telemetry::config::{Configuration, Task};
+use berth_telemetry::config::{AuthMode, Configuration, Task};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
-use super::keystone::{self, CredentialsReader, LazySession, SecretReader};
+use super::keystone::{self, CredentialsReader, LazySession, PlannedSession, SecretReader};
 
 /// The names of domains, from Keystone if it is configured.
 pub(crate) fn domain_names(configuration: &Configuration, clusters: &Clusters) -> Arc<dyn DomainNames> {
+    match domain_session(configuration, clusters) {
+        Some(session) => Arc::new(KeystoneDomainNames { session, names: OnceCell::new() }),
+        None => Arc::new(NoDomainNames),
+    }
+}
+
+fn domain_session(configuration: &Configuration, clusters: &Clusters) -> Option<LazySession> {
     let controller = &configuration.reservation_controller;
-    let Some(keystone) = &controller.keystone else { return Arc::new(NoDomainNames) };
-    let credentials = CredentialsReader::Secret(SecretReader::new(clusters, keystone));
+    let credentials = CredentialsReader::Secret(SecretReader::new(clusters, controller.keystone.as_ref()?));
     let certificate = controller.sso.as_ref().map(|sso| SecretReader::new(clusters, sso));
-    let session = LazySession::new(credentials, certificate, configuration);
-    Arc::new(KeystoneDomainNames { session, names: OnceCell::new() })
+    Some(LazySession::new(credentials, certificate, configuration))
+}
+
+/// The logins of an operator, one for each purpose. `serves_liquid`: callers of LIQUID are to be known.
+pub(crate) fn planned_sessions(
+    configuration: &Configuration,
+    clusters: &Clusters,
+    serves_liquid: bool,
+) -> Vec<PlannedSession> {
+    let controller = &configuration.reservation_controller;
+    let of_process = |purpose| PlannedSession::of_process(purpose, configuration, Some(clusters));
+    let is_authenticated = serves_liquid && configuration.auth.mode == AuthMode::Keystone;
+    let callers = is_authenticated.then(|| of_process("the tokens of callers of the LIQUID API"));
+    let limes = wants_limes(configuration).then(|| of_process("the commitments of Limes"));
+    let domains = domain_session(configuration, clusters).map(|session| PlannedSession {
+        purpose: "the names of domains",
+        secrets: keystone::described(controller.keystone.iter().chain(&controller.sso)),
+        session: Some(session),
+    });
+    callers.into_iter().chain(limes).chain(domains).collect()
+}
+
+fn wants_limes(configuration: &Configuration) -> bool {
+    configuration.enabled_tasks.contains(&Task::CommitmentsSync)
 }
 
 /// The lists of Limes, if the syncer is to run.
 pub(crate) fn limes_client(configuration: &Configuration, clusters: &Clusters) -> Option<Arc<dyn LimesClient>> {
-    if !configuration.enabled_tasks.contains(&Task::CommitmentsSync) {
+    if !wants_limes(configuration) {
         return None;
     }
     let Some(session) = LazySession::of_process(configuration, Some(clusters)) else {

@@ -209,16 +209,45 @@ pub(crate) async fn read_vms(memory: &Memory, keys: &Common, clusters: &Clusters
 /// Nothing without a database.
 async fn read_once(memory: &Memory, keys: &Common, clusters: &Clusters) -> Result<Option<VmSnapshot>, String> {
     let now = SystemClock.now();
-    let (mut table, state): (Box<dyn VmTable>, _) = match &keys.vm_source_sqlite {
-        Some(file) => (Box::new(SqliteTable::new(file.clone())), DatasourceState::default()),
-        None => match described(memory, keys, clusters).await? {
-            Some((table, state)) => (Box::new(table), state),
-            None => return Ok(None),
-        },
-    };
+    let Some((mut table, state)) = configured_table(memory, keys, clusters).await? else { return Ok(None) };
     let contents = table.read_all(&state).await.map_err(|error| chain(&error))?;
     let as_of = state.last_synced.map_or(now, |synced| synced.min(now));
     Ok(Some(VmSnapshot::new(contents.rows, contents.flavors, as_of)))
+}
+
+/// Whether the VMs could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum VmDatabase {
+    /// None is configured.
+    Absent,
+    /// The Datasource that the configuration names does not exist.
+    NoDatasource(String),
+    Readable,
+    Unreadable(String),
+}
+
+/// Asks for the rows of no VM: that needs the Secret, the connection and the table, and is no load.
+pub(crate) async fn try_vm_database(memory: &Memory, keys: &Common, clusters: &Clusters) -> VmDatabase {
+    match configured_table(memory, keys, clusters).await {
+        Err(why) => VmDatabase::Unreadable(why),
+        Ok(None) => keys.datasource_name.clone().map_or(VmDatabase::Absent, VmDatabase::NoDatasource),
+        Ok(Some((mut table, state))) => match table.read_rows(&state, &[]).await {
+            Ok(_) => VmDatabase::Readable,
+            Err(error) => VmDatabase::Unreadable(chain(&error)),
+        },
+    }
+}
+
+async fn configured_table(
+    memory: &Memory,
+    keys: &Common,
+    clusters: &Clusters,
+) -> Result<Option<(Box<dyn VmTable>, DatasourceState)>, String> {
+    if let Some(file) = &keys.vm_source_sqlite {
+        return Ok(Some((Box::new(SqliteTable::new(file.clone())), DatasourceState::default())));
+    }
+    let found = described(memory, keys, clusters).await?;
+    Ok(found.map(|(table, state)| (Box::new(table) as Box<dyn VmTable>, state)))
 }
 
 /// The database of the Datasource, if there is one.

@@ -46,6 +46,7 @@ mod placement_files;
 mod placement_memory;
 mod placement_storm;
 mod placement_suite;
+mod preflight;
 mod restored_etcd;
 mod rights;
 mod start;

@@ -10,6 +10,7 @@ use berth_control_plane::{ControlPlane, Part};
 use berth_crds::generate;
 use serde_json::{Value, json};
 
+use crate::preflight::missing_and_old_crds_are_named;
 use crate::support::cloud::Cloud;
 use crate::support::old_server::OldServer;
 use crate::support::operator::Operator;
@@ -219,6 +220,7 @@ async fn a_cluster_that_is_not_fit_is_refused_with_one_line_for_each_reason() {
     wrong_credentials_are_refused(&control_plane, folder.path());
     let admin = format!("--kubeconfig={}", control_plane.kubeconfig().display());
     missing_kinds_are_named(&admin);
+    missing_and_old_crds_are_named(&control_plane).await;
     Cloud::new(client(&control_plane).await).install_all().await;
     missing_rights_are_named(&control_plane).await;
     an_api_server_that_hangs_is_waited_for(&control_plane, folder.path()).await;

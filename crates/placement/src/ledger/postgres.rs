@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::failure_log::{FailedUse, report_failure};
 use super::model_cache::{self, ModelCache};
+use super::schema::Inspected;
 use super::times::timestamp;
 use super::{
     ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated, ProviderAllocations,
@@ -68,6 +69,12 @@ impl PostgresLedger {
         };
         tokio::spawn(follower.run());
         Ok(Self { pool, waiters, cache, position, clock, metrics, space: Arc::default() })
+    }
+
+    /// Connects, and looks at the schema without changing it.
+    pub async fn inspect(url: &str) -> Result<Inspected, LedgerError> {
+        let mut connection = connect::connection(&connect::options(url)?).await.map_err(connect::refused)?;
+        connect::inspect(&mut connection).await
     }
 
     async fn newest(&self, until: Instant) -> Result<Arc<Model>, RequestError> {

@@ -15,6 +15,31 @@ pub struct Found {
     pub oldest_binary: i64,
 }
 
+/// What a start finds in a database, before it changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inspected {
+    InMemory,
+    /// The file will be created.
+    Absent,
+    /// The tables will be created.
+    Empty,
+    UpToDate,
+    /// So many migrations will be run.
+    Outdated {
+        migrations: usize,
+    },
+}
+
+impl Inspected {
+    pub(super) fn of(found: Option<Found>, known: usize) -> Result<Self, LedgerError> {
+        Ok(match (found, missing(found, known)?.len()) {
+            (None, _) => Self::Empty,
+            (Some(_), 0) => Self::UpToDate,
+            (Some(_), migrations) => Self::Outdated { migrations },
+        })
+    }
+}
+
 /// Which of the `known` migrations are to be run.
 pub fn missing(found: Option<Found>, known: usize) -> Result<Range<usize>, LedgerError> {
     let Some(Found { version, oldest_binary }) = found else { return Ok(0..known) };

@@ -5,6 +5,7 @@ mod backup;
 mod contents;
 mod file;
 mod file_watch;
+mod inspect;
 mod load;
 mod rows;
 mod writer;
@@ -39,6 +40,7 @@ use writer::{Job, Write, Writer, unavailable};
 
 pub use backup::backup;
 pub use file::LedgerLocation;
+pub use inspect::inspect;
 
 /// The bound of waiting writes; further ones get 503.
 const WAITING: usize = 4096;

@@ -9,8 +9,8 @@ use berth_telemetry::clock::Clock;
 use berth_telemetry::config::mask_urls;
 
 use crate::ledger::postgres::PostgresLedger;
-use crate::ledger::sqlite::{LedgerLocation, SqliteLedger};
-use crate::ledger::{LedgerError, LedgerMetrics, Operated};
+use crate::ledger::sqlite::{self, LedgerLocation, SqliteLedger};
+use crate::ledger::{Inspected, LedgerError, LedgerMetrics, Operated};
 
 /// Where a ledger is.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,6 +24,14 @@ impl Database {
         match self {
             Self::Sqlite(place) => Ok(Arc::new(SqliteLedger::open(place, clock, metrics)?)),
             Self::Postgres(url) => Ok(Arc::new(PostgresLedger::open(url, clock, metrics).await?)),
+        }
+    }
+
+    /// What [`Database::open`] would find. Nothing is changed.
+    pub async fn inspect(&self) -> Result<Inspected, LedgerError> {
+        match self {
+            Self::Sqlite(place) => sqlite::inspect(place),
+            Self::Postgres(url) => PostgresLedger::inspect(url).await,
         }
     }
 

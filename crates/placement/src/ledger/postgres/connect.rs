@@ -9,7 +9,7 @@ use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 use tokio::time::timeout;
 
 use crate::ledger::LedgerError;
-use crate::ledger::schema::{self, Found};
+use crate::ledger::schema::{self, Found, Inspected};
 
 /// Each brings the schema one version further.
 const MIGRATIONS: [&str; 2] = [include_str!("schema-1.sql"), include_str!("schema-2.sql")];
@@ -53,6 +53,14 @@ pub(super) fn refused(source: sqlx::Error) -> LedgerError {
         _ => false,
     };
     if encryption { LedgerError::Encryption { source } } else { LedgerError::Postgres { source } }
+}
+
+/// What a start would find, without changing it.
+pub(super) async fn inspect(connection: &mut PgConnection) -> Result<Inspected, LedgerError> {
+    let silent = || io::Error::new(ErrorKind::TimedOut, "the server has not answered within 5 s");
+    let found = timeout(WAIT, found(connection)).await;
+    let found = found.unwrap_or_else(|_| Err(LedgerError::Postgres { source: silent().into() }))?;
+    Inspected::of(found, MIGRATIONS.len())
 }
 
 /// Brings the schema up to date, one process at a time, within a minute.

@@ -128,7 +128,11 @@ fn set(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)
 }
 
-enum Migrating {
+pub(super) fn migrations() -> usize {
+    MIGRATIONS.len()
+}
+
+pub(super) enum Migrating {
     Refused(LedgerError),
     Sqlite(rusqlite::Error),
 }
@@ -141,17 +145,17 @@ impl From<rusqlite::Error> for Migrating {
 
 fn migrate(connection: &mut Connection) -> Result<(), Migrating> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let tables =
-        transaction.query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))?;
-    let found = found(&transaction, tables)?;
+    let found = find_schema(&transaction)?;
     for index in schema::missing(found, MIGRATIONS.len()).map_err(Migrating::Refused)? {
         transaction.execute_batch(MIGRATIONS[index])?;
     }
     Ok(transaction.commit()?)
 }
 
-/// The schema of a database with so many tables.
-fn found(connection: &Connection, tables: i64) -> Result<Option<Found>, Migrating> {
+/// The schema of a database; none if it has no tables.
+pub(super) fn find_schema(connection: &Connection) -> Result<Option<Found>, Migrating> {
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))?;
     if tables == 0 {
         return Ok(None);
     }

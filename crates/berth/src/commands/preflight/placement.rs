@@ -1,0 +1,82 @@
+//! Gathers what the start of a server of the Placement API asks.
+
+use berth_cluster::{AccessReviews, Cluster, Clusters, Right, Routes, chain, needs};
+use berth_http::Address;
+use berth_telemetry::config::{AuthMode, Configuration, Files};
+use futures::future::{join, join3};
+
+use super::super::config::ConfigReport;
+use super::super::placement::{has_secure_metrics, mode, settings};
+use super::clusters::ask_cluster;
+use super::credentials::try_logins;
+use super::fact::Fact;
+use super::listeners::try_listener;
+use super::operator::configuration_facts;
+use crate::args::PlacementArguments;
+use crate::error::Error;
+use crate::operator::user_agent;
+use crate::wiring::{PlannedSession, process_secret_rights};
+
+pub(super) async fn gather(arguments: &PlacementArguments) -> Result<Vec<Fact>, Error> {
+    let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
+    let ConfigReport { findings, configuration } = ConfigReport::of(&files, false)?;
+    let mut facts = configuration_facts(findings);
+    let Some(configuration) = configuration else { return Ok(facts) };
+    let (own, keystone) = join(own_facts(arguments, &configuration), of_home(arguments, &configuration)).await;
+    facts.extend(own);
+    facts.extend(keystone);
+    Ok(facts)
+}
+
+/// What is decided without a cluster: flags, the addresses and the database. The files of TLS belong here.
+async fn own_facts(arguments: &PlacementArguments, configuration: &Configuration) -> Vec<Fact> {
+    let settings = match settings(arguments, configuration) {
+        Ok(settings) => settings,
+        Err(error) => return error.lines().into_iter().map(Fact::Refused).collect(),
+    };
+    let database = settings.database;
+    let (api, metrics, state) = join3(
+        try_listener("API", "--listen", Ok(Some(settings.listen))),
+        try_listener("metrics", "--metrics-listen", Ok(settings.metrics_listen)),
+        database.inspect(),
+    )
+    .await;
+    vec![api, metrics, Fact::Ledger { database: database.to_string(), state }]
+}
+
+/// The cluster with the Secrets, which also knows who may read metrics; and the login with those Secrets.
+async fn of_home(arguments: &PlacementArguments, configuration: &Configuration) -> Vec<Fact> {
+    let is_authenticated = mode(arguments, configuration) == AuthMode::Keystone;
+    let reads_secrets = is_authenticated && configuration.common.keystone.is_some();
+    let metrics = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
+    // An address that cannot be read is a fact of its own.
+    let metrics = Address::from_flag(metrics).ok().flatten();
+    let is_secure = has_secure_metrics(arguments, configuration, metrics.as_ref());
+    let (mut facts, mut clusters) = (Vec::new(), None);
+    if reads_secrets || is_secure {
+        match Cluster::connect(None, &user_agent(configuration)).await {
+            Ok(home) => {
+                let rights = if is_secure { AccessReviews::rights() } else { Vec::new() };
+                let secrets = reads_secrets.then(|| process_secret_rights(configuration)).into_iter().flatten();
+                facts.extend(ask(&home, &rights.into_iter().chain(secrets).collect::<Vec<_>>()).await);
+                clusters = Some(Clusters::from(home));
+            }
+            Err(error) => facts.push(Fact::NoHome(chain(&error))),
+        }
+    }
+    // Without the cluster of its Secret there can be no login.
+    if is_authenticated && (clusters.is_some() || !reads_secrets) {
+        let purpose = "the tokens of callers of the Placement API";
+        let session = PlannedSession::of_process(purpose, configuration, clusters.as_ref());
+        facts.extend(try_logins(vec![session]).await);
+    }
+    facts
+}
+
+/// It reads no objects of our kinds.
+async fn ask(home: &Cluster, rights: &[Right]) -> Vec<Fact> {
+    let routes = Routes::home_only();
+    let needs = needs(rights, &routes, &home.name, home.client.default_namespace());
+    let facts = ask_cluster(home, &needs, &routes).await;
+    facts.into_iter().filter(|fact| !matches!(fact, Fact::Definition { .. })).collect()
+}
