@@ -86,10 +86,6 @@ advisories: ## Check all dependencies against GitHub's database of advisories; f
 crds: check-tools ## Write the CRDs to config/crd/ anew.
 	$(CARGO) run --locked -q -p berth -- crds --directory config/crd
 
-.PHONY: rbac
-rbac: check-tools ## Write the rights of the operator to config/rbac/ anew.
-	$(CARGO) run --locked -q -p berth -- rbac --directory config/rbac
-
 CHART = $(BUILT)/debug/berth-chart
 
 .PHONY: chart
@@ -98,7 +94,7 @@ chart: check-tools ## Check the chart: lint, schema, all sets of values, kubecon
 	@$(CHART) check --berth $(BUILT)/debug/berth
 
 .PHONY: chart-files
-chart-files: check-tools ## Write the files of the chart that are made from others: rules, definitions, README.
+chart-files: check-tools ## Write what is made from others: rules, definitions and README of the chart, and config/rbac/ from the chart.
 	$(CARGO) build --locked -p berth -p berth-helm
 	@$(CHART) write --berth $(BUILT)/debug/berth
 

@@ -1,16 +1,4 @@
-{{/* Written by `make chart-files` from config/rbac. Arguments have `root` and `remote`. */}}
-
-{{- define "berth.rules.berth-claims" -}}
-# The leader keeps the capacity that Nova was promised, for the next leader.
-- apiGroups: [""]
-  resources: [configmaps]
-  verbs: [create]
-# The leader keeps the capacity that Nova was promised, for the next leader.
-- apiGroups: [""]
-  resources: [configmaps]
-  resourceNames: [berth-claims]
-  verbs: [get, update]
-{{- end -}}
+{{/* Written by `make chart-files` from `berth rbac`. Arguments have `root` and `remote`. */}}
 
 {{- define "berth.rules.berth" -}}
 {{- if not .remote }}
@@ -51,11 +39,13 @@
 - apiGroups: [cortex.cloud]
   resources: [committedresources/status]
   verbs: [patch]
+{{- if not .remote }}
 # Datasources say which database has the VMs, and when it was filled.
 # The kind need not be installed.
 - apiGroups: [cortex.cloud]
   resources: [datasources]
   verbs: [list, watch]
+{{- end }}
 # What there is of each flavor group in a zone is read.
 # A capacity of unknown state is read again.
 # There is one for each flavor group and zone.
@@ -81,16 +71,20 @@
 - apiGroups: [cortex.cloud]
   resources: [knowledges]
   verbs: [list, watch]
+{{- if not .remote }}
 # Pipelines that replace those compiled in are read.
 # The kind need not be installed.
 - apiGroups: [cortex.cloud]
   resources: [pipelines]
   verbs: [list, watch]
+{{- end }}
+{{- if not .remote }}
 # Whether a pipeline can be used. Pipelines belong to the deployment.
 # The kind need not be installed.
 - apiGroups: [cortex.cloud]
   resources: [pipelines/status]
   verbs: [patch]
+{{- end }}
 # Quotas of projects are reported.
 # Limes sets the quota of projects.
 # A quota of unknown state is read again.
@@ -134,6 +128,24 @@
   verbs: [create]
 {{- end -}}
 
+{{- define "berth.rules.berth-configmaps" -}}
+# The leader publishes the service info for Limes, and every replica serves it.
+# The leader keeps the capacity that Nova was promised, for the next leader.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [create]
+# The leader keeps the capacity that Nova was promised, for the next leader.
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [berth-claims]
+  verbs: [get, update]
+# The leader publishes the service info for Limes, and every replica serves it.
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [berth-liquid-info]
+  verbs: [get, list, watch, update]
+{{- end -}}
+
 {{- define "berth.rules.berth-events" -}}
 # Events about commitments.
 # Events about slots.
@@ -152,34 +164,28 @@
   verbs: [get, create, update]
 {{- end -}}
 
-{{- define "berth.rules.berth-liquid" -}}
-# The leader publishes the service info for Limes, and every replica serves it.
-- apiGroups: [""]
-  resources: [configmaps]
-  verbs: [create]
-# The leader publishes the service info for Limes, and every replica serves it.
-- apiGroups: [""]
-  resources: [configmaps]
-  resourceNames: [berth-liquid-info]
-  verbs: [get, list, watch, update]
-{{- end -}}
-
 {{- define "berth.rules.berth-explain" -}}
+{{- if not .remote }}
 # The capacity that Nova was promised.
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [berth-claims]
   verbs: [get, list]
+{{- end }}
+{{- if not .remote }}
 # The units in which Limes counts.
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [berth-liquid-info]
   verbs: [get, list]
+{{- end }}
+{{- if not .remote }}
 # Where the leader answers.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ include "berth.lease" .root | quote }}]
   verbs: [get, list]
+{{- end }}
 {{- if not .remote }}
 - apiGroups: [cortex.cloud]
   resources: [commitmentchanges]
@@ -194,10 +200,12 @@
 - apiGroups: [cortex.cloud]
   resources: [knowledges]
   verbs: [list]
+{{- if not .remote }}
 # The kind need not be installed.
 - apiGroups: [cortex.cloud]
   resources: [pipelines]
   verbs: [list]
+{{- end }}
 - apiGroups: [cortex.cloud]
   resources: [projectquotas]
   verbs: [list]
@@ -207,8 +215,10 @@
 - apiGroups: [kvm.cloud.sap]
   resources: [hypervisors]
   verbs: [list]
+{{- if not .remote }}
 - nonResourceURLs: ["/v1/explain/*"]
   verbs: [get]
+{{- end }}
 {{- end -}}
 
 {{- define "berth.rules.berth-crds-check" -}}

@@ -86,7 +86,7 @@ pub use published_schemas::published_definitions;
 pub use project_key::ProjectKey;
 pub use read_once::{Listed, ReadError, leave_out, read_pages};
 pub use rehearsal::{Rehearsal, rehearse_config_map, rehearse_lease};
-pub use rights::{Right, Role, Rule, needs, roles};
+pub use rights::{Right, Role, Rule, in_remotes, needs, roles};
 pub use routing::{RouteError, Routes};
 pub use single::{Single, SingleKind, State};
 pub use store::{Change, CompleteStore, Completeness, CompletenessProof, Entry, Index, InvalidEntry, Partial, Store};

@@ -152,6 +152,11 @@ impl Right {
         Self { why, ..self }
     }
 
+    /// Whether a cluster that the process does not run in may need it, with some configuration.
+    fn is_for_remotes(&self) -> bool {
+        !self.home_only && self.serving.as_ref().is_none_or(|kind| !kind.is_at_home())
+    }
+
     fn applies(&self, routes: &Routes, cluster: &ClusterName) -> bool {
         let served = self.serving.as_ref().is_none_or(|kind| routes.serves_kind(kind, cluster));
         served && (!self.home_only || *cluster == ClusterName::home())
@@ -240,6 +245,11 @@ pub fn needs(rights: &[Right], routes: &Routes, cluster: &ClusterName, own_names
         }
     }
     needs
+}
+
+/// The rights that clusters may need that the process does not run in.
+pub fn in_remotes(rights: &[Right]) -> Vec<Right> {
+    rights.iter().filter(|right| right.is_for_remotes()).cloned().collect()
 }
 
 /// The roles that grant `rights` in a cluster that serves everything, to a process that runs in the namespace `own_namespace`,

@@ -6,8 +6,6 @@ use std::path::Path;
 use crate::rendering::{DOCUMENTED, ELSEWHERE, Rendering, sets, title};
 use crate::{Error, Tools, checkout, conformance, generated, pods, program, refused, rights, values};
 
-/// The set whose roles are those of `config/rbac`.
-const DEFAULT_SET: &str = "default";
 /// The longest name of a Service or of a label.
 const LONGEST: usize = 63;
 
@@ -32,7 +30,7 @@ pub fn run(tools: &Tools, berth: Option<&Path>) -> Result<(), Error> {
     let objects: usize = renderings.iter().map(|rendering| rendering.documents.len()).sum();
     println!("{} renderings with {objects} objects are fine", renderings.len());
     if berth.is_none() {
-        println!("not compared without --berth: configuration, flags, and the definitions of others");
+        println!("not compared without --berth: rules, configuration, flags, and the definitions of others");
     }
     Ok(())
 }
@@ -69,9 +67,6 @@ fn of_rendering(rendering: &Rendering, berth: Option<&Path>) -> Result<Vec<Strin
     let mut problems = pods::problems(rendering);
     problems.extend(rights::excesses(rendering));
     problems.extend(names(rendering));
-    if rendering.set == DEFAULT_SET && rendering.place.release == DOCUMENTED.release {
-        problems.extend(rights::differences(rendering)?);
-    }
     if let Some(berth) = berth {
         problems.extend(conformance::of_configuration(berth, rendering)?);
     }

@@ -7,6 +7,7 @@ pub mod conformance;
 mod definitions;
 mod error;
 pub mod generated;
+mod manifests;
 pub mod pods;
 pub mod program;
 pub mod refused;

@@ -1,45 +1,8 @@
-//! The roles of the chart are those of `config/rbac`, and no component has rights of another.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! No component has rights of another, and none has more than it may have.
 
 use serde_json::Value;
 
 use crate::rendering::{Rendering, title};
-use crate::{Error, checkout};
-
-const KINDS: [&str; 4] = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
-
-/// What counts of roles and bindings, by kind, namespace and name.
-type Rights = BTreeMap<(String, String, String), Value>;
-
-/// Compares the chart under the names of the documentation with `config/rbac`.
-pub fn differences(rendering: &Rendering) -> Result<Vec<String>, Error> {
-    let mut wanted = Vec::new();
-    for path in checkout::yaml_files(&checkout::root().join("config/rbac"))? {
-        let what = path.display().to_string();
-        let read = serde_saphyr::from_multiple::<Value>(&checkout::read(&path)?);
-        wanted.extend(read.map_err(|source| Error::Yaml { what, source: Box::new(source) })?);
-    }
-    let (wanted, found) = (rights(&wanted), rights(&rendering.documents));
-    let keys: BTreeSet<_> = wanted.keys().chain(found.keys()).collect();
-    let different = keys.into_iter().filter(|key| wanted.get(*key) != found.get(*key));
-    Ok(different
-        .map(|key| rendering.problem(&format!("{key:?} differs from config/rbac; run make chart-files")))
-        .collect())
-}
-
-fn rights(documents: &[Value]) -> Rights {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let is_right = |one: &&Value| KINDS.iter().any(|kind| one["kind"] == *kind);
-    let entry = |one: &Value| {
-        let meta = &one["metadata"];
-        let key = (text(&one["kind"]), text(&meta["namespace"]), text(&meta["name"]));
-        let mut value = one.clone();
-        value.as_object_mut().into_iter().for_each(|members| drop(members.remove("metadata")));
-        (key, value)
-    };
-    documents.iter().filter(is_right).map(entry).collect()
-}
 
 /// What no set of values may grant.
 pub fn excesses(rendering: &Rendering) -> Vec<String> {

@@ -1,44 +1,68 @@
-//! The rules of the chart's roles, from those of `config/rbac`, which `berth rbac` prints.
+//! The rules of the chart's roles: those that `berth rbac` prints for the cluster that the operator runs in, and for others.
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
 
-use crate::{Error, checkout};
+use crate::{Error, program};
 
-/// What the operator does in its own cluster only, whatever the others serve.
-const AT_HOME: [&str; 3] =
-    ["apiGroups: [authentication.k8s.io]", "apiGroups: [authorization.k8s.io]", "resources: [commitmentchanges"];
 /// What a process needs that asks the API server about its callers.
-const CALLERS: &[&str] = &["resources: [tokenreviews]", "resources: [subjectaccessreviews]"];
+const CALLERS: [&str; 2] = ["resources: [tokenreviews]", "resources: [subjectaccessreviews]"];
 
-/// The text of `templates/_rules.tpl`.
-pub fn template() -> Result<String, Error> {
-    let mut text =
-        "{{/* Written by `make chart-files` from config/rbac. Arguments have `root` and `remote`. */}}\n".to_owned();
-    for path in checkout::yaml_files(&checkout::root().join("config/rbac"))? {
-        for document in checkout::read(&path)?.split("---\n") {
-            text += &definition(document);
-        }
-    }
-    Ok(text)
+/// The rules of a role, each with the comments above it.
+#[derive(Debug, PartialEq)]
+struct Role {
+    name: String,
+    rules: Vec<String>,
 }
 
-/// The rules of a role as named templates; nothing for other documents.
-fn definition(document: &str) -> String {
-    let Some((head, rules)) = document.split_once("rules:\n") else { return String::new() };
-    let name = head.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap_or_default();
-    let rules = split(rules);
-    let of_callers: String = rules.iter().filter(|rule| has(rule, CALLERS)).cloned().collect();
-    let all: String = rules.iter().map(|rule| conditional(rule)).collect();
-    let mut text = define(name, &all);
-    if !of_callers.is_empty() {
-        text += &define("callers", &of_callers);
+/// The text of `templates/_rules.tpl`.
+pub fn template(berth: &Path) -> Result<String, Error> {
+    let at_home = program::text(Command::new(berth).arg("rbac"))?;
+    let elsewhere = program::text(Command::new(berth).args(["rbac", "--remote"]))?;
+    Ok(of_printed(&at_home, &elsewhere))
+}
+
+fn of_printed(at_home: &str, elsewhere: &str) -> String {
+    let mut text =
+        "{{/* Written by `make chart-files` from `berth rbac`. Arguments have `root` and `remote`. */}}\n".to_owned();
+    let elsewhere: Vec<_> = elsewhere.split("---\n").filter_map(role).collect();
+    for role in at_home.split("---\n").filter_map(role) {
+        let other = elsewhere.iter().find(|other| other.name == role.name);
+        text += &definitions(&role, other.map(|other| other.rules.as_slice()));
     }
     text
 }
 
+/// The rules of a document; nothing for one that has none.
+fn role(document: &str) -> Option<Role> {
+    let (head, rules) = document.split_once("rules:\n")?;
+    let name = head.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap_or_default();
+    Some(Role { name: name.to_owned(), rules: split(rules) })
+}
+
+/// The rules of a role as named templates. Without `elsewhere` other clusters do not have the role.
+fn definitions(role: &Role, elsewhere: Option<&[String]>) -> String {
+    let mut all = String::new();
+    for rule in &role.rules {
+        let is_everywhere = elsewhere.is_none_or(|others| others.iter().any(|other| body(other) == body(rule)));
+        all += &if is_everywhere { named_lease(rule) } else { only_if("not .remote", &named_lease(rule)) };
+    }
+    let is_known = |other: &&String| role.rules.iter().any(|rule| body(rule) == body(other));
+    for other in elsewhere.into_iter().flatten().filter(|other| !is_known(other)) {
+        all += &only_if(".remote", other);
+    }
+    let of_callers: String = role.rules.iter().filter(|rule| has(rule, &CALLERS)).cloned().collect();
+    let callers = if of_callers.is_empty() { String::new() } else { define("callers", &of_callers) };
+    define(&role.name, &all) + &callers
+}
+
 fn define(name: &str, rules: &str) -> String {
-    let name = if name == "callers" { "berth.rules.callers".to_owned() } else { format!("berth.rules.{name}") };
-    format!("\n{{{{- define \"{name}\" -}}}}\n{rules}{{{{- end -}}}}\n")
+    format!("\n{{{{- define \"berth.rules.{name}\" -}}}}\n{rules}{{{{- end -}}}}\n")
+}
+
+fn only_if(condition: &str, rule: &str) -> String {
+    format!("{{{{- if {condition} }}}}\n{rule}{{{{- end }}}}\n")
 }
 
 /// Each rule with the comments above it.
@@ -58,15 +82,20 @@ fn split(rules: &str) -> Vec<String> {
     all
 }
 
+/// A rule without its comments.
+fn body(rule: &str) -> Vec<&str> {
+    rule.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
 fn has(rule: &str, marks: &[&str]) -> bool {
     marks.iter().any(|mark| rule.contains(mark))
 }
 
-fn conditional(rule: &str) -> String {
-    let is_lease = rule.contains("resources: [leases]");
+/// The Lease has the name that is configured.
+fn named_lease(rule: &str) -> String {
     let lease = "resourceNames: [{{ include \"berth.lease\" .root | quote }}]";
-    let rule = if is_lease { rule.replace("resourceNames: [berth]", lease) } else { rule.to_owned() };
-    if has(&rule, &AT_HOME) { format!("{{{{- if not .remote }}}}\n{rule}{{{{- end }}}}\n") } else { rule }
+    let is_lease = rule.contains("resources: [leases]");
+    if is_lease { rule.replace("resourceNames: [berth]", lease) } else { rule.to_owned() }
 }
 
 #[cfg(test)]
@@ -88,13 +117,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_home_is_left_out_for_a_remote_and_a_lease_has_the_configured_name() {
-        let text = definition(
-            "kind: ClusterRole\nmetadata:\n  name: berth\nrules:\n- apiGroups: [authorization.k8s.io]\n  resources: [subjectaccessreviews]\n\
-             - apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  resourceNames: [berth]\n",
-        );
-        assert!(text.contains("{{- if not .remote }}\n- apiGroups: [authorization.k8s.io]"), "{text}");
-        assert!(text.contains("[{{ include \"berth.lease\" .root | quote }}]"), "{text}");
-        assert!(text.contains("define \"berth.rules.callers\""), "{text}");
+    fn what_other_clusters_do_not_need_is_left_out_there_and_a_lease_has_the_configured_name() {
+        let at_home = "kind: ClusterRole\nmetadata:\n  name: berth\nrules:\n\
+             # Who.\n- apiGroups: [authorization.k8s.io]\n  resources: [subjectaccessreviews]\n\
+             # Both.\n- apiGroups: [a]\n  verbs: [get]\n- apiGroups: [b]\n  verbs: [get, list]\n\
+             - apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  resourceNames: [berth]\n\
+             ---\nkind: Role\nmetadata:\n  name: berth-own\nrules:\n- apiGroups: [c]\n";
+        let elsewhere = "kind: ClusterRole\nmetadata:\n  name: berth\nrules:\n\
+             - apiGroups: [a]\n  verbs: [get]\n- apiGroups: [b]\n  verbs: [get]\n";
+        let text = of_printed(at_home, elsewhere);
+        for part in [
+            "{{- if not .remote }}\n# Who.\n- apiGroups: [authorization.k8s.io]",
+            "{{- end }}\n# Both.\n- apiGroups: [a]\n  verbs: [get]\n{{- if not .remote }}\n- apiGroups: [b]\n  verbs: [get, list]",
+            "{{- if .remote }}\n- apiGroups: [b]\n  verbs: [get]\n{{- end }}",
+            "[{{ include \"berth.lease\" .root | quote }}]",
+            "define \"berth.rules.callers\" -}}\n# Who.",
+            "{{- define \"berth.rules.berth-own\" -}}\n- apiGroups: [c]\n{{- end -}}",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
     }
 }

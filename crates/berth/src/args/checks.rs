@@ -51,9 +51,9 @@ pub struct RbacArguments {
     /// Namespace that the operator runs in.
     #[arg(long, value_name = "NAME", default_value = "berth-system", value_parser = namespace)]
     pub namespace: String,
-    /// Write one file per role into this directory instead of printing them.
-    #[arg(long, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
+    /// Print what the operator needs in another cluster whose objects it manages.
+    #[arg(long)]
+    pub remote: bool,
 }
 
 /// Checks that Kubernetes accepts the name of a namespace.
@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn a_namespace_is_a_name_that_kubernetes_takes() {
         let Ok(Command::Rbac(arguments)) = parsed("berth rbac") else { panic!("another command") };
-        assert_eq!((arguments.namespace.as_str(), arguments.directory), ("berth-system", None));
-        assert!(parsed("berth rbac --namespace harbour-2").is_ok());
+        assert_eq!((arguments.namespace.as_str(), arguments.remote), ("berth-system", false));
+        assert!(parsed("berth rbac --namespace harbour-2 --remote").is_ok());
         let long = "x".repeat(64);
         for wrong in ["", "-x", "x-", "X", "a.b", "a\nb", &long] {
             assert!(Arguments::try_parse_from(["berth", "rbac", "--namespace", wrong]).is_err(), "{wrong}");

@@ -1,12 +1,12 @@
 //! `berth rbac`: prints the namespace, service account, roles and bindings of an operator. The rights are declared
-//! beside the code that needs them (`wiring::rights`); `config/rbac` is the output of this command.
+//! beside the code that needs them (`wiring::rights`); the rules of the chart are made from the output of this command.
 
 use std::fmt::{self, Display, Write as _};
 
-use berth_cluster::{Role, Rule, roles};
+use berth_cluster::{Role, Rule, in_remotes, roles};
 
 use self::people::{PathRole, path_roles};
-use super::output::{self, File};
+use super::output;
 use crate::args::RbacArguments;
 use crate::error::Error;
 use crate::wiring::all_rights;
@@ -20,39 +20,49 @@ const ACCOUNT: &str = "berth";
 /// The words that YAML takes for something else than text, as far as they can be names.
 const NO_TEXT: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
+/// The cluster that the operator runs in, or another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Home,
+    Remote,
+}
+
 pub(super) fn run(arguments: &RbacArguments) -> Result<(), Error> {
-    output::files(arguments.directory.as_deref(), &files(&arguments.namespace))
+    let place = if arguments.remote { Place::Remote } else { Place::Home };
+    let documents = documents(place, &arguments.namespace);
+    output::print(&documents.iter().map(|document| format!("---\n{document}")).collect::<String>())
 }
 
-/// In alphabetical order, in which `kubectl apply` takes the files of a directory: the namespace comes first.
-fn files(namespace: &str) -> Vec<File> {
-    let mut files: Vec<_> = roles(&all_rights(), namespace).iter().map(|role| file(role, namespace)).collect();
-    files.push(File { name: "00-namespace.yaml".to_owned(), text: account(&Scalar(namespace)) });
-    files.push(File { name: "people-roles.yaml".to_owned(), text: people_roles() });
-    files.sort_by(|a, b| a.name.cmp(&b.name));
-    files
+/// The namespace comes first, for those who apply the documents in their order.
+fn documents(place: Place, namespace: &str) -> Vec<String> {
+    let (mut documents, rights) = match place {
+        Place::Home => (account(&Scalar(namespace)), all_rights()),
+        Place::Remote => (Vec::new(), in_remotes(&all_rights())),
+    };
+    let mut roles = roles(&rights, namespace);
+    roles.sort_by(|a, b| a.name.cmp(&b.name));
+    documents.extend(roles.iter().flat_map(|role| role_and_binding(role, namespace)));
+    documents.extend(path_roles(place).iter().map(people_role));
+    documents
 }
 
-fn account(namespace: &Scalar<'_>) -> String {
-    format!(
-        "# Where the operator runs, and as whom.\n\
-         apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n---\n\
-         apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {ACCOUNT}\n  namespace: {namespace}\n"
-    )
+fn account(namespace: &Scalar<'_>) -> Vec<String> {
+    vec![
+        format!("# Where the operator runs.\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n"),
+        format!(
+            "# As whom it runs.\napiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {ACCOUNT}\n  namespace: {namespace}\n"
+        ),
+    ]
 }
 
-fn file(role: &Role, account_namespace: &str) -> File {
-    let (name, about) = title(role);
-    let (role, binding) = (Definition(role), Binding { role, account_namespace: Scalar(account_namespace) });
-    File { name, text: format!("{about}# Printed by `berth rbac`.\n{role}---\n{binding}") }
+fn role_and_binding(role: &Role, account_namespace: &str) -> [String; 2] {
+    let binding = Binding { role, account_namespace: Scalar(account_namespace) };
+    [format!("{}{}", about(role), Definition(role)), binding.to_string()]
 }
 
 /// Roles without bindings: the user knows whom to bind.
-fn people_roles() -> String {
-    let document = |PathRole { role, about, paths }: &PathRole| {
-        format!("{about}# Printed by `berth rbac`.\n{}{}", Definition(role), Paths(paths))
-    };
-    path_roles().iter().map(document).collect::<Vec<_>>().join("---\n")
+fn people_role(PathRole { role, about, paths }: &PathRole) -> String {
+    format!("{about}{}{}", Definition(role), Paths(paths))
 }
 
 /// The rule that allows to get these paths of our listeners.
@@ -68,30 +78,21 @@ impl Display for Paths<'_> {
     }
 }
 
-/// The name of the file, and its description.
-fn title(role: &Role) -> (String, &'static str) {
+/// The description of a role.
+fn about(role: &Role) -> &'static str {
     match role.name.as_str() {
-        ACCOUNT => (
-            "cluster-role.yaml".to_owned(),
+        ACCOUNT => {
             "# What `berth operator` may do with cluster scoped objects, whatever is configured, and no more. At its start it\n\
-             # asks for what its configuration needs and names what is missing.\n",
-        ),
-        "berth-events" => {
-            ("events-role.yaml".to_owned(), "# Events about cluster scoped objects go to the namespace `default`.\n")
+             # asks for what its configuration needs and names what is missing.\n"
         }
-        "berth-claims" => (
-            "claims-role.yaml".to_owned(),
-            "# The ConfigMap with the capacity that Nova was promised, in the namespace that the operator runs in.\n",
-        ),
-        "berth-liquid" => (
-            "liquid-role.yaml".to_owned(),
-            "# The ConfigMap with what Limes is told about resources, in the namespace that the operator runs in.\n",
-        ),
-        "berth-leader-election" => (
-            "lease-role.yaml".to_owned(),
-            "# The lease that replicas compete for with --leader-elect, in the namespace that they run in.\n",
-        ),
-        other => (format!("{}-role.yaml", other.trim_start_matches("berth-")), ""),
+        "berth-events" => "# Events about cluster scoped objects go to the namespace `default`.\n",
+        "berth-configmaps" => {
+            "# What Nova was promised and what Limes is told about resources, in the namespace that the operator runs in.\n"
+        }
+        "berth-leader-election" => {
+            "# The lease that replicas compete for with --leader-elect, in the namespace that they run in.\n"
+        }
+        _ => "",
     }
 }
 

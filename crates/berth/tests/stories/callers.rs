@@ -12,17 +12,12 @@ use crate::support::http::{get, get_as, get_secure};
 use crate::support::objects::{host, non_rejectable, slot_name};
 use crate::support::operator::{SECURE_METRICS, free_addresses};
 use crate::support::waiting::{so, until};
-use crate::support::world::World;
+use crate::support::world::{World, apply};
 
 const NAMESPACE: &str = "berth-system";
 const METRICS: &str = "/metrics";
 const EXPLAIN: &str = "/v1/explain/hosts/node1";
 const SCHEDULER_TOKEN: &str = "s3cret-of-the-scheduler";
-
-async fn apply_roles(world: &World) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac/people-roles.yaml");
-    world.kubectl(&["apply", "--filename", file.to_str().unwrap()]).await;
-}
 
 /// A new account that is bound to this role, if any: its kubeconfig and the header that it shows.
 async fn account(world: &mut World, name: &str, role: Option<&str>) -> (PathBuf, String) {
@@ -52,7 +47,6 @@ async fn answers(address: SocketAddr, shown: &str, status: u16) -> String {
 #[tokio::test]
 async fn metrics_are_for_callers_that_the_api_server_allows_to_read_them() {
     let mut world = World::without_operator().await;
-    apply_roles(&world).await;
     let (_, prometheus) = account(&mut world, "prometheus", Some("berth-metrics")).await;
     let (_, visitor) = account(&mut world, "visitor", None).await;
     let second = bearer(&world, "prometheus").await;
@@ -96,10 +90,10 @@ fn placement(folder: &Path, metrics: SocketAddr, kubeconfig: Option<&Path>) -> C
 #[tokio::test]
 async fn metrics_of_placement_are_for_the_same_callers_and_its_probes_for_everyone() {
     let mut world = World::without_operator().await;
-    apply_roles(&world).await;
     let (_, prometheus) = account(&mut world, "scraper", Some("berth-metrics")).await;
     let (_, visitor) = account(&mut world, "guest", None).await;
-    let (kubeconfig, _) = account(&mut world, "placement", Some("system:auth-delegator")).await;
+    apply(world.control_plane(), "rbac/placement").await;
+    let (kubeconfig, _) = account(&mut world, "berth-placement", None).await;
     let (folder, [address]) = (tempfile::tempdir().unwrap(), free_addresses());
     let _server = placement(folder.path(), address, Some(&kubeconfig));
     let ready = until(async || {
@@ -145,7 +139,6 @@ fn outside() -> SocketAddr {
 #[tokio::test]
 async fn the_token_of_the_scheduler_does_not_tell_what_others_have() {
     let mut world = World::without_operator().await;
-    apply_roles(&world).await;
     let (explainer, reader) = account(&mut world, "explainer", Some("berth-explain")).await;
     let (_, visitor) = account(&mut world, "passer-by", None).await;
     world.use_keys(&json!({ "scheduler": { "token": SCHEDULER_TOKEN } }));
@@ -186,7 +179,6 @@ async fn the_token_of_the_scheduler_does_not_tell_what_others_have() {
 #[tokio::test]
 async fn the_role_for_checks_of_stored_objects_is_enough() {
     let mut world = World::without_operator().await;
-    apply_roles(&world).await;
     let (checker, _) = account(&mut world, "checker", Some("berth-crds-check")).await;
     world.create(&host("node1", 1)).await;
     world.create(&non_rejectable("story-1", 1)).await;

@@ -121,7 +121,7 @@ async fn one_number_goes_through_all_reports() {
     .await
     .unwrap();
 
-    let desk = Desk::of(world.account());
+    let desk = Desk::of(world.people());
     // Limes was told the unit of RAM, so this configuration need not have it.
     let config = desk.file("config.json", "{}");
     let shown = desk.shown(&["explain", "zone", ZONE, "-o=json", &format!("--config={config}")]).await;

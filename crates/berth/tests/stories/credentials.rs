@@ -29,7 +29,7 @@ async fn issue(world: &World, file: &Path) {
 async fn bind(world: &World) {
     let subject = "--serviceaccount=berth-system:short";
     world.kubectl(&["create", "clusterrolebinding", "short", "--clusterrole=berth", subject]).await;
-    let roles = [("default", "berth-events"), ("berth-system", "berth-claims"), ("berth-system", "berth-liquid")];
+    let roles = [("default", "berth-events"), ("berth-system", "berth-configmaps")];
     for (number, (namespace, role)) in roles.into_iter().enumerate() {
         let [namespace, role] = [format!("--namespace={namespace}"), format!("--role={role}")];
         let name = format!("short-{number}");

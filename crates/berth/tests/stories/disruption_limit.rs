@@ -79,7 +79,7 @@ async fn slots_of_vanished_hosts_stay_until_the_command_in_their_condition_is_sy
 
 /// In its first line, and a loss of the host is not announced for a time that does not come.
 async fn explain_says_it_first(world: &World, uuid: &str) {
-    let (desk, slot) = (Desk::of(world.account()), slot_name(uuid, 0));
+    let (desk, slot) = (Desk::of(world.people()), slot_name(uuid, 0));
     for command in [["explain", "commitment", uuid], ["explain", "slot", &slot]] {
         let text = desk.berth(&command, "").await.stdout;
         assert!(text.starts_with("DISRUPTION LIMITED: too many slots would be deleted or moved at once"), "{text}");

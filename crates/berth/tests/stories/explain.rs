@@ -102,7 +102,7 @@ async fn names_that_mean_nothing_or_too_much_and_missing_rights_are_refused() {
         until(async || world.create_raw::<CommittedResource>(duplicate.clone()).await).await.unwrap();
     }
     world.install_all().await;
-    let desk = Desk::of(world.account());
+    let desk = Desk::of(world.people());
     let line = "no commitment \"story-2\" is known; none of the 3 names is similar";
     desk.refused(&["explain", "commitment", "story-2"], 1, line).await;
     let line = "no slot \"commitment-story-1-1\" is known; similar names: commitment-story-1-0";

@@ -44,7 +44,7 @@ fn body(zone: &str) -> Value {
 async fn people_are_reported_what_a_host_holds_and_what_a_request_would_get() {
     let world = World::without_operator().await;
     populate(&world).await;
-    let desk = Desk::of(world.account());
+    let desk = Desk::of(world.people());
     let before = world.now().await.versions();
     hosts_are_explained(&desk).await;
     requests_are_tried(&desk).await;

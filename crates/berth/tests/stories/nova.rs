@@ -76,7 +76,7 @@ async fn what_nova_was_promised_is_listed_by_the_commands() {
     let world = with_hosts(&[("node1", 2)]).await;
     let request = of_another_project(wants("vm-1", &["node1"]));
     assert_eq!(ask(world.operator().api(), &request).await, ["node1"]);
-    let desk = Desk::of(world.account());
+    let desk = Desk::of(world.people());
     let host = ["explain", "host", "node1"];
     let request = ["schedule", "--flavor", testing::FLAVOR, "--zone", ZONE];
     for command in [&host[..], &request] {

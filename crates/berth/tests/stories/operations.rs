@@ -2,7 +2,8 @@
 //! real API server beside a running operator, and the result is checked.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use crate::support::objects::{self, host, non_rejectable, rejectable, slot_name};
 use crate::support::seen::{Seen, ready};
 use crate::support::waiting::so;
-use crate::support::world::World;
+use crate::support::world::{World, bound};
 
 const PAGE: &str = include_str!("../../../../docs/operations.md");
 
@@ -38,24 +39,35 @@ fn scenes() -> BTreeMap<&'static str, Vec<Block>> {
     scenes
 }
 
-/// A shell with kubectl, the binary, and the rights of an administrator, in the directory of the repository.
+/// A shell in the directory of the repository, with kubectl as an administrator, and with the binary as somebody who has the
+/// roles for people.
 struct Shell {
     folder: tempfile::TempDir,
     kubeconfig: String,
 }
 
 impl Shell {
-    fn open(control_plane: &ControlPlane) -> Self {
+    async fn open(control_plane: &ControlPlane) -> Self {
         let folder = tempfile::tempdir().unwrap();
         symlink(control_plane.kubectl(), folder.path().join("kubectl")).unwrap();
-        symlink(env!("CARGO_BIN_EXE_berth"), folder.path().join("berth")).unwrap();
+        let (people, checker) = (
+            bound(control_plane, "people", "berth-explain").await,
+            bound(control_plane, "checker-of-rules", "berth-crds-check").await,
+        );
+        let (people, checker, program) = (people.display(), checker.display(), env!("CARGO_BIN_EXE_berth"));
+        let script = format!(
+            "#!/bin/sh\ncase $1 in crds) KUBECONFIG={checker};; *) KUBECONFIG={people};; esac\nexport KUBECONFIG\nexec {program} \"$@\"\n"
+        );
+        let berth = folder.path().join("berth");
+        fs::write(&berth, script).unwrap();
+        fs::set_permissions(&berth, Permissions::from_mode(0o755)).unwrap();
         // Commands write into their working directory, which must not be the repository.
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config"), folder.path().join("config")).unwrap();
         Self { folder, kubeconfig: control_plane.kubeconfig().display().to_string() }
     }
 
     fn file(&self, name: &str, content: &str) {
-        std::fs::write(self.folder.path().join(name), content).unwrap();
+        fs::write(self.folder.path().join(name), content).unwrap();
     }
 
     async fn run(&self, commands: &str) -> String {
@@ -111,7 +123,7 @@ fn slots(seen: &Seen) -> Vec<(String, Option<String>)> {
 async fn the_commands_of_the_page_do_what_it_reports() {
     let mut scenes = scenes();
     let mut world = example().await;
-    let shell = Shell::open(world.control_plane());
+    let shell = Shell::open(world.control_plane()).await;
     let mut take = |scene: &str| scenes.remove(scene).unwrap_or_else(|| panic!("the page has no scene {scene}"));
 
     reading(&shell, &world, &mut take).await;
@@ -256,7 +268,7 @@ async fn the_disruption_limit_is_lifted_as_the_page_reports() {
     world.create(&host("node2", 2)).await;
     world.rest().await;
     world.delete::<Hypervisor>("node1").await;
-    let shell = Shell::open(world.control_plane());
+    let shell = Shell::open(world.control_plane()).await;
     let listed = scenes.remove("disruption-limited").unwrap();
     let slots = crate::support::waiting::until(async || {
         let text = shell.run(listed[0].commands).await;

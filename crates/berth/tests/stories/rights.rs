@@ -2,14 +2,12 @@
 //! without the data, and recovers by itself when the rights are granted again. Runs the real binary on a real API
 //! server.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::support::http;
 use crate::support::objects::{host, non_rejectable};
 use crate::support::waiting::{so, until};
-use crate::support::world::World;
+use crate::support::world::{World, shipped};
 
 /// The kinds that are watched: each watch that is cut may warn once.
 const WATCHES: usize = 9;
@@ -43,8 +41,8 @@ async fn begin() -> World {
 }
 
 async fn grant(world: &World) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac/cluster-role.yaml");
-    world.kubectl(&["apply", "--force-conflicts", "--server-side", "--filename", file.to_str().unwrap()]).await;
+    let folder = shipped("rbac");
+    world.kubectl(&["apply", "--force-conflicts", "--server-side", "--filename", &folder]).await;
 }
 
 /// Rights take effect a moment after they are written.

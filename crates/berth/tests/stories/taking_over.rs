@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use crate::support::command::{Ended, berth};
 use crate::support::recorded::{self, explained, name, text};
 use crate::support::waiting::{so, until};
-use crate::support::world::{QUIET, World};
+use crate::support::world::{QUIET, World, bound};
 
 /// Creates an object with its status, and changes it until its generation is the recorded one.
 async fn store(world: &World, object: &Value) {
@@ -210,15 +210,15 @@ async fn check(kubeconfig: &Path, form: &str) -> Ended {
 #[tokio::test]
 async fn stored_objects_that_the_rules_would_refuse_are_listed_and_left_alone() {
     let mut world = an_old_region().await;
-    let administrator = world.control_plane().kubeconfig().to_owned();
-    let without_rules = check(&administrator, "text").await;
+    let checker = bound(world.control_plane(), "checker-of-rules", "berth-crds-check").await;
+    let without_rules = check(&checker, "text").await;
     assert_eq!(without_rules.status, 1, "{without_rules:#?}");
     let lacking = "Reservation objects of cluster home\n  not checked: its CRD lacks our rules: install it";
     assert!(without_rules.stdout.contains(lacking), "{}", without_rules.stdout);
 
     install(&world).await;
     let before = objects(&world).await;
-    let listed = check(&administrator, "json").await;
+    let listed = check(&checker, "json").await;
     assert_eq!((listed.status, listed.stderr.as_str()), (1, "berth: the answer is on standard output\n"));
     let answer: Value = serde_json::from_str(&listed.stdout).unwrap();
     let refused = answer["checked"].as_array().unwrap().iter().flat_map(|kind| kind["refused"].as_array().unwrap());
@@ -227,11 +227,11 @@ async fn stored_objects_that_the_rules_would_refuse_are_listed_and_left_alone() 
     assert_eq!(refused, expected, "{answer:#}");
     assert_eq!(objects(&world).await, before, "nothing was written");
 
-    let reported = check(&administrator, "text").await;
+    let reported = check(&checker, "text").await;
     let negative = format!("{}\n  spec.amount is \"-5Gi\": spec.amount in body should match ", recorded::long("1e"));
     assert!(reported.stdout.contains(&negative), "{}", reported.stdout);
     a_right_is_needed(&mut world).await;
-    without_those_it_is_content(&world, &administrator, &refused).await;
+    without_those_it_is_content(&world, &checker, &refused).await;
 }
 
 /// Somebody who may read everything that is checked.

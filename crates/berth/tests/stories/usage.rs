@@ -69,7 +69,7 @@ async fn limes_reads_the_usage_that_the_commitments_show() {
         agrees.await.unwrap();
     };
     expect(&world, &[("vm-1", json!(UUID)), ("vm-2", json!(UUID)), ("vm-3", Value::Null)]).await;
-    let desk = Desk::of(world.account());
+    let desk = Desk::of(world.people());
     let config = desk.file("config.json", &json!({ "vmSourceSqlite": table.path() }).to_string());
     let name = names::commitment(UUID);
     let explained = desk.shown(&["explain", "commitment", &name, "-o=json", &format!("--config={config}")]).await;

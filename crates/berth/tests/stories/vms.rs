@@ -1,12 +1,14 @@
 //! The VMs of the cloud, read from the database of a Datasource. Runs the real binary.
 
+use std::fs;
+
 use berth_crds::{Datasource, testing};
 use berth_postgres::Postgres;
 use serde_json::json;
 
 use crate::support::objects::host;
 use crate::support::vm_table::{self, TABLES};
-use crate::support::world::World;
+use crate::support::world::{World, shipped};
 
 /// A server of the project `p`.
 fn server(id: &str, flavor: &str) -> String {
@@ -26,12 +28,11 @@ async fn create_secret(world: &World, postgres: &Postgres, database: &str) {
     world.kubectl(&arguments).await;
 }
 
-async fn grant_secret(world: &World) {
-    let role =
-        ["create", "role", "vms", "--verb=get", "--resource=secrets", "--resource-name=vms", "-n", "berth-system"];
-    let subject = "--serviceaccount=berth-system:berth";
-    world.kubectl(&role).await;
-    world.kubectl(&["create", "rolebinding", "vms", "--role=vms", subject, "-n", "berth-system"]).await;
+/// With the role that is shipped for another Secret.
+async fn grant_secret(world: &mut World) {
+    let roles = fs::read_to_string(format!("{}/operator.yaml", shipped("rbac/secrets"))).unwrap();
+    let roles = roles.replace("berth-secrets", "vms").replace("\"keystone\"", "vms");
+    world.control_plane().run_kubectl(&["apply", "--filename", "-"], Some(&roles)).await.unwrap();
 }
 
 #[tokio::test]
@@ -58,7 +59,7 @@ async fn the_database_of_a_datasource_is_read_as_soon_as_it_can_be() {
     world.create_raw::<Datasource>(datasource).await.unwrap();
     world.event_says("DatabaseSecretUnusable", "failed to get secret berth-system/vms").await;
     world.until_metric("berth_vm_source_configured", &[], 1).await;
-    grant_secret(&world).await;
+    grant_secret(&mut world).await;
     world.until_metric("berth_vm_source_vms", &[], 2).await;
     world.until_metric("berth_vms_unlisted", &[testing::ZONE], 1).await;
     world.report_vm("node1", "vm-2", 240).await;

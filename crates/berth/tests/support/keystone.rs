@@ -3,7 +3,7 @@
 use berth_testkit::keystone::{Keystone, USER};
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::world::{World, shipped};
 
 const SECRET: &str = "keystone";
 
@@ -33,12 +33,5 @@ pub async fn create_secret(world: &World, keystone: &Keystone, password: &str) {
 
 /// Lets the operator read the Secret.
 pub async fn grant_secret(world: &World) {
-    let name = format!("--resource-name={SECRET}");
-    let role = ["create", "role", SECRET, "--verb=get", "--resource=secrets", &name, "--namespace=berth-system"];
-    let subject = "--serviceaccount=berth-system:berth";
-    let binding = ["create", "rolebinding", SECRET, "--role=keystone", subject, "--namespace=berth-system"];
-    // They may be left from another test.
-    for arguments in [&role[..], &binding[..]] {
-        let _ = world.try_kubectl(arguments).await;
-    }
+    world.kubectl(&["apply", "--filename", &shipped("rbac/secrets")]).await;
 }

@@ -5,6 +5,7 @@
 //! [`world::World::end`], which checks the invariants, also across a restart.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
+pub mod api_proxy;
 pub mod chronicle;
 pub mod cloud;
 pub mod command;

@@ -24,10 +24,13 @@ use super::objects::OTHER_ZONE;
 use super::operator::Operator;
 use super::seen::{Seen, ready};
 use super::waiting::{none, so, until};
-use super::world::{GRACE, QUIET, STAGES, World, client, grant, keys, prepare};
+use super::world::{GRACE, QUIET, STAGES, World, apply, client, keys};
 
 /// The user agent of the operator for both API servers.
 const NAME: &str = "berth";
+
+/// The folder with the rights in another cluster than that of the operator.
+const RIGHTS: &str = "rbac/remote";
 
 /// Kinds whose objects are in the cluster of their zone.
 const OF_ZONES: [&str; 4] = [
@@ -86,7 +89,7 @@ impl TwoClusters {
             // A test of an outage may have failed in the middle of it.
             remote.restart_api_server().await.unwrap();
         }
-        grant(&remote).await;
+        apply(&remote, RIGHTS).await;
         cloud.clear().await;
         let host_checker = HostChecker::begin(&remote, &cloud).await;
         let config = remote.kubeconfig().with_file_name("two.json");
@@ -174,7 +177,7 @@ impl TwoClusters {
 
     /// Gives the account all its rights in the remote.
     pub async fn grant(&self) {
-        grant(&self.remote).await;
+        apply(&self.remote, RIGHTS).await;
     }
 
     /// A cluster as every client but the operator uses it.
@@ -334,6 +337,7 @@ pub fn of_remote(mut commitment: CommittedResource) -> CommittedResource {
 
 async fn second(home: &World) -> ControlPlane {
     let control_plane = ControlPlane::start_trusting(&[home.account()]).await.unwrap();
-    prepare(&control_plane).await;
+    apply(&control_plane, RIGHTS).await;
+    Cloud::new(client(&control_plane).await).install_all().await;
     control_plane
 }

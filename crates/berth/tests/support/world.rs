@@ -43,6 +43,9 @@ const TELLING: [&str; 6] = [
     "berth_writes",
 ];
 
+/// The namespace of those who are not Berth.
+const PEOPLE: &str = "people";
+
 /// The number of concurrent tests.
 pub const STAGES: usize = 2;
 
@@ -54,6 +57,8 @@ struct Shared {
     control_plane: ControlPlane,
     /// The kubeconfig of the account from the manifests in `config/rbac`.
     account: PathBuf,
+    /// That of somebody who has the role for people.
+    people: PathBuf,
     config: NamedTempFile,
 }
 
@@ -201,6 +206,11 @@ impl World {
 
     pub fn account(&self) -> &Path {
         &self.shared.account
+    }
+
+    /// The kubeconfig of somebody who may ask about what the operator does.
+    pub fn people(&self) -> &Path {
+        &self.shared.people
     }
 
     /// Starts the operator with this kubeconfig from the next start on.
@@ -420,7 +430,8 @@ impl Shared {
         let control_plane = ControlPlane::start().await.unwrap();
         prepare(&control_plane).await;
         let account = control_plane.service_account("berth-system", "berth").await.unwrap();
-        Self { stage, control_plane, account, config: configuration(&keys("berth", GRACE)) }
+        let people = bound(&control_plane, "people", "berth-explain").await;
+        Self { stage, control_plane, account, people, config: configuration(&keys("berth", GRACE)) }
     }
 }
 
@@ -432,8 +443,29 @@ pub async fn prepare(control_plane: &ControlPlane) {
 
 /// Grants the rights of the manifests in `config/rbac`, whatever was granted before.
 pub async fn grant(control_plane: &ControlPlane) {
-    let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac");
-    control_plane.run_kubectl(&["apply", "--filename", rbac.to_str().unwrap()], None).await.unwrap();
+    apply(control_plane, "rbac").await;
+}
+
+/// Applies the manifests of a folder of `config`, whatever is there.
+pub async fn apply(control_plane: &ControlPlane, folder: &str) {
+    control_plane.run_kubectl(&["apply", "--filename", &shipped(folder)], None).await.unwrap();
+}
+
+/// The path of a folder of `config`.
+pub fn shipped(folder: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config").join(folder).display().to_string()
+}
+
+/// The kubeconfig of an account that is bound to this role and no other.
+pub async fn bound(control_plane: &ControlPlane, name: &str, role: &str) -> PathBuf {
+    let account = control_plane.service_account(PEOPLE, name).await.unwrap();
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": name },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role },
+        "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": PEOPLE }],
+    });
+    control_plane.run_kubectl(&["apply", "--filename", "-"], Some(&binding.to_string())).await.unwrap();
+    account
 }
 
 /// The configuration of an operator of this name. It writes nothing at rest: the capacity controller writes in every cycle.

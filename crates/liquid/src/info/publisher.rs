@@ -64,7 +64,7 @@ impl InfoPublisher {
     pub fn rights() -> Vec<Right> {
         let verbs = [Verb::Get, Verb::List, Verb::Watch, Verb::Create, Verb::Update];
         let right = Right::resource("", "v1", "configmaps", &verbs);
-        let right = right.at_home().in_own_namespace().named([NAME]).granted_by("liquid");
+        let right = right.at_home().in_own_namespace().named([NAME]);
         vec![right.because("The leader publishes the service info for Limes, and every replica serves it.")]
     }
 

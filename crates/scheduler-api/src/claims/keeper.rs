@@ -52,7 +52,7 @@ pub struct ClaimKeeper {
 impl ClaimKeeper {
     pub fn rights() -> Vec<Right> {
         let right = Right::resource("", "v1", "configmaps", &[Verb::Get, Verb::Create, Verb::Update]);
-        let right = right.at_home().in_own_namespace().named([NAME]).granted_by("claims");
+        let right = right.at_home().in_own_namespace().named([NAME]);
         vec![right.because("The leader keeps the capacity that Nova was promised, for the next leader.")]
     }
 

@@ -64,7 +64,7 @@ impl Kind {
     }
 
     /// Whether objects of this kind live in the home cluster, whatever is configured.
-    fn is_at_home(&self) -> bool {
+    pub fn is_at_home(&self) -> bool {
         self.is_in(&AT_HOME)
     }
 

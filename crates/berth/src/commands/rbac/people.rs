@@ -1,6 +1,6 @@
 //! Roles for people and for Prometheus: what `berth explain`, `berth schedule` and `berth crds` call. They are bound to nobody.
 
-use berth_cluster::{Kind, Right, Role, Verb, roles};
+use berth_cluster::{Kind, Right, Role, Verb, in_remotes, roles};
 use berth_crds::{
     CommitmentChange, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota,
     Reservation,
@@ -9,6 +9,8 @@ use berth_liquid::info;
 use berth_scheduler_api::claims;
 use berth_telemetry::config::Configuration;
 
+use super::Place;
+
 /// A role, and the paths that its bearers may get.
 pub(super) struct PathRole {
     pub(super) role: Role,
@@ -16,30 +18,34 @@ pub(super) struct PathRole {
     pub(super) paths: &'static [&'static str],
 }
 
-/// The roles, in the order in which they are printed.
-pub(super) fn path_roles() -> Vec<PathRole> {
-    vec![
+/// The roles, in the order in which they are printed. What is asked of the operator itself is asked in its own cluster.
+pub(super) fn path_roles(place: Place) -> Vec<PathRole> {
+    let mut all = vec![
         PathRole {
-            role: cluster_role("berth-explain", &explain_rights()),
+            role: cluster_role("berth-explain", place, &explain_rights()),
             about: "# For people who run `berth explain` and `berth schedule`.\n",
-            paths: &["/v1/explain/*"],
+            paths: if place == Place::Home { &["/v1/explain/*"] } else { &[] },
         },
         PathRole {
-            role: cluster_role("berth-crds-check", &check_rights()),
+            role: cluster_role("berth-crds-check", place, &check_rights()),
             about: "# For people who run `berth crds check` and `berth crds --check-only`. The objects are created as dry runs only, which\n\
                     # RBAC cannot tell from creating them.\n",
             paths: &[],
         },
-        PathRole {
-            role: cluster_role("berth-metrics", &[]),
+    ];
+    if place == Place::Home {
+        all.push(PathRole {
+            role: cluster_role("berth-metrics", place, &[]),
             about: "# For Prometheus: the metrics of `berth operator` and `berth placement` with --metrics-secure.\n",
             paths: &["/metrics"],
-        },
-    ]
+        });
+    }
+    all
 }
 
-fn cluster_role(name: &str, rights: &[Right]) -> Role {
-    let rules = roles(rights, "").into_iter().flat_map(|role| role.rules).collect();
+fn cluster_role(name: &str, place: Place, rights: &[Right]) -> Role {
+    let rights = if place == Place::Remote { in_remotes(rights) } else { rights.to_vec() };
+    let rules = roles(&rights, "").into_iter().flat_map(|role| role.rules).collect();
     Role { name: name.to_owned(), namespace: None, rules }
 }
 
@@ -52,14 +58,19 @@ fn explain_rights() -> Vec<Right> {
         list::<FlavorGroupCapacity>(),
         list::<Hypervisor>(),
         list::<Knowledge>(),
-        list::<Pipeline>().optional(),
+        list::<Pipeline>().at_home().optional(),
         list::<ProjectQuota>(),
         list::<Reservation>(),
         Right::resource("", "v1", "configmaps", found)
+            .at_home()
             .named([claims::NAME])
             .because("The capacity that Nova was promised."),
-        Right::resource("", "v1", "configmaps", found).named([info::NAME]).because("The units in which Limes counts."),
+        Right::resource("", "v1", "configmaps", found)
+            .at_home()
+            .named([info::NAME])
+            .because("The units in which Limes counts."),
         Right::resource("coordination.k8s.io", "v1", "leases", found)
+            .at_home()
             .named([lease])
             .because("Where the leader answers."),
     ]

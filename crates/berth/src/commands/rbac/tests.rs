@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,32 +21,45 @@ use crate::wiring::{Duties, rights};
 
 const SYSTEM: &str = "berth-system";
 
-fn shipped() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac")
+fn parsed(place: Place, namespace: &str) -> Vec<Value> {
+    documents(place, namespace).iter().map(|document| serde_saphyr::from_str(document).unwrap()).collect()
+}
+
+/// What is shipped for those who do not use the chart, from which it is rendered: documents of a folder of `config`.
+fn shipped(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config").join(folder);
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = paths.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap());
+    files.flat_map(|text| text.split("---\n").map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// Documents by kind, namespace and name, with the text of their rules, which has the reasons.
+fn by_name(documents: &[String]) -> BTreeMap<String, (Value, String)> {
+    let rules = |text: &str| text.split_once("rules:\n").map(|(_, rules)| rules.to_owned()).unwrap_or_default();
+    let entry = |text: &String| {
+        let value: Value = serde_saphyr::from_str(text).unwrap();
+        let meta = &value["metadata"];
+        (format!("{} {}/{}", value["kind"], meta["namespace"], meta["name"]), (value, rules(text)))
+    };
+    documents.iter().map(entry).collect()
 }
 
 #[test]
-fn config_rbac_is_what_berth_rbac_writes() {
-    let mut found: Vec<_> = fs::read_dir(shipped())
-        .unwrap()
-        .map(|entry| {
-            let entry = entry.unwrap();
-            let text = fs::read_to_string(entry.path()).unwrap();
-            File { name: entry.file_name().into_string().unwrap(), text }
-        })
-        .collect();
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    assert_eq!(found, files(SYSTEM), "run make rbac, which regenerates config/rbac");
-}
-
-fn documents(files: &[File]) -> Vec<Value> {
-    files.iter().flat_map(|file| serde_saphyr::from_multiple::<Value>(&file.text).unwrap()).collect()
+fn what_is_shipped_grants_what_the_code_declares() {
+    for (folder, place) in [("rbac", Place::Home), ("rbac/remote", Place::Remote)] {
+        let (shipped, declared) = (by_name(&shipped(folder)), by_name(&documents(place, SYSTEM)));
+        let names = |all: &BTreeMap<String, _>| all.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&shipped), names(&declared), "{folder}: run make chart-files");
+        for (name, declared) in declared {
+            assert_eq!(shipped[&name], declared, "{folder}: {name}: run make chart-files");
+        }
+    }
 }
 
 #[test]
 fn another_namespace_is_that_of_the_account_and_of_the_lease_also_if_yaml_has_other_plans_with_its_name() {
     for namespace in ["harbour", "no", "12", "1e3"] {
-        let documents = documents(&files(namespace));
+        let documents = parsed(Place::Home, namespace);
         let of = |kind: &str, name: &str| {
             let found = documents.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name);
             found.unwrap_or_else(|| panic!("no {kind} {name}: {documents:#?}"))
@@ -69,10 +82,7 @@ fn a_rule_that_is_limited_to_objects_names_them() {
     let secrets = Right::resource("", "v1", "secrets", &[Verb::Get, Verb::Create]).in_own_namespace();
     let roles = roles(&[secrets.named(["keystone", "s3"]).because("Credentials.").optional()], SYSTEM);
     let [role] = &roles[..] else { panic!("{roles:#?}") };
-    let File { name, text } = file(role, SYSTEM);
-    assert_eq!(name, "secrets-role.yaml");
-    assert_snapshot!(text, @r#"
-    # Printed by `berth rbac`.
+    assert_snapshot!(role_and_binding(role, SYSTEM).join("---\n"), @r#"
     apiVersion: rbac.authorization.k8s.io/v1
     kind: Role
     metadata:
@@ -107,9 +117,9 @@ fn a_rule_that_is_limited_to_objects_names_them() {
     "#);
 }
 
-/// An API server that serves all kinds and allows what the files of `config/rbac` allow.
+/// An API server that serves all kinds and allows what the roles of the operator allow.
 fn authorized() -> Cluster {
-    let documents = documents(&files(SYSTEM));
+    let documents = parsed(Place::Home, SYSTEM);
     let bound: BTreeSet<_> = documents.iter().filter_map(|one| one["roleRef"]["name"].as_str()).collect();
     let is_bound = |role: &&Value| role["metadata"]["name"].as_str().is_some_and(|name| bound.contains(name));
     let roles = documents.iter().filter(|one| !one["rules"].is_null()).filter(is_bound).cloned().collect();
@@ -174,7 +184,7 @@ fn configurations() -> Vec<Configuration> {
 }
 
 #[tokio::test]
-async fn whatever_is_configured_the_preflight_asks_for_nothing_that_config_rbac_does_not_grant() {
+async fn whatever_is_configured_the_preflight_asks_for_nothing_that_is_not_granted() {
     let cluster = authorized();
     for configuration in configurations() {
         for flag in [false, true] {
@@ -230,7 +240,7 @@ fn what_is_not_enabled_asks_for_less() {
 
 #[test]
 fn roles_for_people_have_no_bindings_and_change_nothing_but_by_dry_runs() {
-    let documents = documents(&files(SYSTEM));
+    let documents = parsed(Place::Home, SYSTEM);
     let people = ["berth-explain", "berth-crds-check", "berth-metrics"];
     assert!(!documents.iter().any(|one| people.iter().any(|role| one["roleRef"]["name"] == *role)));
     for role in people {
@@ -242,4 +252,25 @@ fn roles_for_people_have_no_bindings_and_change_nothing_but_by_dry_runs() {
         assert_eq!(verbs.contains("create"), role == "berth-crds-check", "{verbs:?}");
         assert!(verbs.iter().all(|verb| ["get", "list", "create"].contains(verb)), "{verbs:?}");
     }
+}
+
+#[test]
+fn what_a_remote_is_not_asked_for_is_not_granted_there() {
+    let resources = |place| {
+        let roles = parsed(place, SYSTEM).into_iter().filter(|one| one["metadata"]["name"] == "berth");
+        let rules = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default());
+        rules.map(|rule| rule["resources"][0].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    let (home, remote) = (resources(Place::Home), resources(Place::Remote));
+    let only_at_home: Vec<_> = home.difference(&remote).map(String::as_str).collect();
+    let expected = [
+        "commitmentchanges",
+        "commitmentchanges/status",
+        "datasources",
+        "pipelines",
+        "pipelines/status",
+        "subjectaccessreviews",
+        "tokenreviews",
+    ];
+    assert_eq!((only_at_home.as_slice(), remote.is_subset(&home)), (&expected[..], true));
 }
