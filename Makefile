@@ -86,6 +86,12 @@ advisories: ## Check all dependencies against GitHub's database of advisories; f
 crds: check-tools ## Write the CRDs to config/crd/ anew.
 	$(CARGO) run --locked -q -p berth -- crds --directory config/crd
 
+.PHONY: release-crds
+release-crds: ## Make today's CRDs those of the last release, with which later ones are compared; nothing is accepted any more.
+	rm config/crd-released/*.yaml
+	cp config/crd/*.yaml config/crd-released/
+	sed -i '/^$$/,$$d' config/crd-released/accepted.txt
+
 CHART = $(BUILT)/debug/berth-chart
 
 .PHONY: chart

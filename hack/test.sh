@@ -82,7 +82,7 @@ echo "== Keystone"
 keystone=$(program "$work/messages" berth-keystone)
 [ -z "$keystone" ] || "$keystone" prepare
 
-echo "== helm, kubeconform and helm-docs"
+echo "== helm, kubeconform, helm-docs and crdify"
 chart=$(program "$work/messages" berth-chart)
 [ -z "$chart" ] || "$chart" tools
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::rendering::{DOCUMENTED, ELSEWHERE, Rendering, sets, title};
-use crate::{Error, Tools, checkout, conformance, generated, pods, program, refused, rights, values};
+use crate::{Error, Tools, checkout, conformance, generated, pods, program, refused, released, rights, values};
 
 /// The longest name of a Service or of a label.
 const LONGEST: usize = 63;
@@ -15,6 +15,7 @@ pub fn run(tools: &Tools, berth: Option<&Path>) -> Result<(), Error> {
     problems.extend(values::problems()?);
     problems.extend(version()?);
     problems.extend(refused::problems(tools)?);
+    problems.extend(released::problems(tools)?);
     problems.extend(lint(tools)?);
     if !problems.is_empty() {
         return Err(Error::Problems(problems));

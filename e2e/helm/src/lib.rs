@@ -11,6 +11,7 @@ mod manifests;
 pub mod pods;
 pub mod program;
 pub mod refused;
+pub mod released;
 pub mod rendering;
 pub mod rights;
 mod rules;

@@ -15,7 +15,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Build helm, kubeconform and helm-docs once, and print their folder.
+    /// Build helm, kubeconform, helm-docs and crdify once, and print their folder.
     Tools,
     /// Write the files of the chart that are made from others.
     Write {

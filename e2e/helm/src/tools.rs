@@ -1,4 +1,4 @@
-//! Builds helm, kubeconform and helm-docs from their published Go modules, once for all checkouts of a user. The folder in the
+//! Builds helm, kubeconform, helm-docs and crdify from their published Go modules, once for all checkouts of a user. The folder in the
 //! cache is named after what `go/go.mod` requires.
 
 use std::fs::{self, File};
@@ -11,10 +11,11 @@ use crate::{Error, program};
 const GO_MOD: &str = include_str!("../go/go.mod");
 const GO_SUM: &str = include_str!("../go/go.sum");
 /// The programs, each with the module that it comes from.
-const PROGRAMS: [(&str, &str); 3] = [
+const PROGRAMS: [(&str, &str); 4] = [
     ("helm", "helm.sh/helm/v3"),
     ("kubeconform", "github.com/yannh/kubeconform"),
     ("helm-docs", "github.com/norwoodj/helm-docs"),
+    ("crdify", "sigs.k8s.io/crdify"),
 ];
 
 /// The folder of the programs.
@@ -60,7 +61,7 @@ fn cache() -> Result<PathBuf, Error> {
     Ok(folder)
 }
 
-/// For example `helm-v3.22.0-kubeconform-v0.8.0-helm-docs-v1.14.2`.
+/// For example `helm-v3.22.0-kubeconform-v0.8.0-helm-docs-v1.14.2-crdify-v0.5.0`.
 fn folder_name(go_mod: &str) -> String {
     PROGRAMS.map(|(name, module)| format!("{name}-{}", version(go_mod, module))).join("-")
 }
@@ -94,7 +95,7 @@ fn build(tools: &Tools) -> Result<(), Error> {
         return Ok(());
     }
     let started_at = Instant::now();
-    eprintln!("building helm, kubeconform and helm-docs, once; about three minutes on 2 cores");
+    eprintln!("building helm, kubeconform, helm-docs and crdify, once; about three minutes on 2 cores");
     let workshop =
         tempfile::Builder::new().prefix(".build-").tempdir_in(&parent).map_err(Error::file("write", &parent))?;
     install(workshop.path())?;
