@@ -121,9 +121,26 @@ RELEASE = RUSTFLAGS="$(RUSTFLAGS) --remap-path-prefix=$(CURDIR)=/berth --remap-p
 release: check-tools ## Build the optimized berth, without paths of this machine in it.
 	$(RELEASE) -p berth
 
+.PHONY: static
+static: check-tools ## Build the optimized berth as one static program, with the list of its packages in it.
+	@hack/setup.sh musl
+	@hack/static.sh release
+
+.PHONY: image
+image: check-tools ## Build the image with buildah, podman or docker; IMAGE=localhost/berth:0.1.0 is its name.
+	@hack/image.sh $(IMAGE)
+
 .PHONY: reproducible
-reproducible: check-tools ## Build berth in two folders, and fail unless both are the same, byte for byte.
+reproducible: check-tools ## Build berth, and its static program, in two folders, and fail unless both are the same, byte for byte.
 	@hack/reproducible.sh
+
+.PHONY: sbom
+sbom: check-tools ## Write a CycloneDX bill of materials for each release target to target/sbom.
+	@hack/sbom.sh
+
+.PHONY: licences
+licences: check-tools ## Write the licences of all packages in berth to THIRD-PARTY-LICENSES.txt.
+	$(CARGO) run --locked -q -p berth-image --bin berth-licences
 
 BENCH = $(BUILT)/release/berth-bench
 

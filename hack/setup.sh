@@ -6,6 +6,9 @@
 #   hack/setup.sh install       install what Debian has, then say what else is missing
 #   hack/setup.sh cargo-deny    install cargo-deny, once for each version
 #   hack/setup.sh where-cargo-deny    say where it is then
+#   hack/setup.sh cargo-auditable, where-cargo-auditable    the same for cargo-auditable
+#   hack/setup.sh musl          try to get what static programs with musl need; without it they have the C library of this machine
+#   hack/setup.sh has-musl      end with 0 if it is there
 #
 # Rust and Go are never installed: Debian's are too old, and how to get them is the user's choice.
 set -euo pipefail
@@ -18,6 +21,10 @@ go_needed=$(sed -n 's/^go \(.*\)$/\1/p' e2e/control-plane/go/go.mod)
 # Checks licences, sources and bans for `make lint`. Built without optimisation, in two minutes; a check takes two seconds.
 cargo_deny_version=0.19.0
 cargo_deny_folder=${XDG_CACHE_HOME:-$HOME/.cache}/berth/cargo-deny-$cargo_deny_version
+
+# Writes the list of packages into static programs. Built without optimisation, in 18 s.
+cargo_auditable_version=0.7.7
+cargo_auditable_folder=${XDG_CACHE_HOME:-$HOME/.cache}/berth/cargo-auditable-$cargo_auditable_version
 
 missing=()
 
@@ -120,10 +127,27 @@ install_packages() {
   fi
 }
 
-install_cargo_deny() {
-  [ -x "$cargo_deny_folder/bin/cargo-deny" ] && return
-  echo "setup: building cargo-deny $cargo_deny_version"
-  cargo install --locked --debug --version "$cargo_deny_version" --root "$cargo_deny_folder" cargo-deny
+# install_tool NAME VERSION FOLDER
+install_tool() {
+  [ -x "$3/bin/$1" ] && return
+  echo "setup: building $1 $2"
+  cargo install --locked --debug --version "$2" --root "$3" "$1"
+}
+
+musl_target=$(uname -m)-unknown-linux-musl
+
+has_musl_of_rust() { [ -d "$(rustc --print sysroot)/lib/rustlib/$musl_target/lib" ]; }
+
+# Rust's part comes from servers that a machine may not reach.
+install_musl() {
+  if ! has_musl_of_rust && have rustup; then
+    timeout 120 rustup target add "$musl_target" || echo "setup: the target $musl_target cannot be had here"
+  fi
+  if has_musl_of_rust && ! have musl-gcc && have apt-get; then
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends musl-tools ||
+      { as_root apt-get update -q && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends musl-tools; } ||
+      echo "setup: musl-tools cannot be installed"
+  fi
 }
 
 install_rust_components() {
@@ -151,6 +175,7 @@ case "${1:-}" in
   install)
     install_packages
     install_rust_components
+    install_musl
     check_rust
     check_rust_components
     check_tools
@@ -158,13 +183,26 @@ case "${1:-}" in
     check_go
     ;;
   cargo-deny)
-    install_cargo_deny
+    install_tool cargo-deny "$cargo_deny_version" "$cargo_deny_folder"
     ;;
   where-cargo-deny)
     echo "$cargo_deny_folder/bin/cargo-deny"
     ;;
+  cargo-auditable)
+    install_tool cargo-auditable "$cargo_auditable_version" "$cargo_auditable_folder"
+    ;;
+  where-cargo-auditable)
+    echo "$cargo_auditable_folder/bin/cargo-auditable"
+    ;;
+  musl)
+    install_musl
+    ;;
+  has-musl)
+    has_musl_of_rust && have musl-gcc
+    ;;
   *)
-    echo "usage: hack/setup.sh check|check-tests|install|cargo-deny|where-cargo-deny" >&2
+    echo "usage:" >&2
+    sed -n "s/^#   hack/  hack/p" hack/setup.sh >&2
     exit 2
     ;;
 esac

@@ -8,7 +8,8 @@
 # Ends with 1 when anything has failed. Arguments say which packages are tested, for example `-p berth-core`; without any all are.
 #
 # The simulation takes both cores for minutes and does not know what time it is; most other tests wait for a real API server. So it runs beside
-# them, with the lowest priority, and what it says is printed when it has ended.
+# them, with the lowest priority, and what it says is printed when it has ended. In the same way the static program of the image is built
+# before it; the tests that need that program are the last ones.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -63,7 +64,8 @@ if ! cargo test --locked "$@" --no-run --message-format=json-render-diagnostics 
 fi
 binaries "$work/messages" >"$work/all"
 grep '/simulation-[^/]*$' "$work/all" >"$work/beside" || true
-grep -v '/simulation-[^/]*$' "$work/all" >"$work/others" || true
+grep '/static_[^/]*$' "$work/all" >"$work/static" || true
+grep -v '/simulation-[^/]*$\|/static_[^/]*$' "$work/all" >"$work/others" || true
 echo "$(wc -l <"$work/all") test binaries after $((SECONDS / 60)) min $((SECONDS % 60)) s"
 
 echo "== kube-apiserver and etcd"
@@ -86,9 +88,23 @@ echo "== helm, kubeconform, helm-docs and crdify"
 chart=$(program "$work/messages" berth-chart)
 [ -z "$chart" ] || "$chart" tools
 
+# build_static: once, for all tests that examine it.
+build_static() {
+  [ -s "$work/static" ] || return 0
+  local began=$SECONDS
+  if hack/static.sh test >"$work/static-build" 2>&1; then
+    echo "the static program was built in $((SECONDS - began)) s: $(tail -n 1 "$work/static-build")"
+  else
+    tail -n 40 "$work/static-build"
+  fi
+}
+[ ! -s "$work/static" ] || hack/setup.sh musl
+
 echo "== tests"
 {
   renice -n 19 -p "$BASHPID" >/dev/null
+  build_static >"$work/static-built"
+  touch "$work/static-ended"
   while read -r folder binary; do
     run "$folder" "$binary" </dev/null
   done <"$work/beside"
@@ -97,6 +113,14 @@ beside=$!
 while read -r folder binary; do
   run "$folder" "$binary" </dev/null | tee -a "$output"
 done <"$work/others"
+if [ -s "$work/static" ]; then
+  echo "== the static program, which was built beside them"
+  until [ -e "$work/static-ended" ]; do sleep 1; done
+  cat "$work/static-built"
+  while read -r folder binary; do
+    run "$folder" "$binary" </dev/null | tee -a "$output"
+  done <"$work/static"
+fi
 echo "== documentation tests"
 documentation=0
 cargo test --locked "$@" --doc 2>&1 | tee -a "$output" || documentation=$?

@@ -1,8 +1,15 @@
 //! HTTP clients: how they are built, and how their errors and answers are read.
 
+use std::error::Error;
+use std::{io, iter};
+
 use berth_telemetry::chain::chain;
 use reqwest::{Client, ClientBuilder, Response};
+use rustls::CertificateError;
 use rustls::crypto::{CryptoProvider, ring};
+
+/// Images have no certificates of their own, so this is what most readers of the error have to do.
+const TRUST: &str = "set SSL_CERT_FILE to a file with the certificates of the issuers that are trusted, in PEM";
 
 /// A client with these settings. Where the system has no certificates, plain HTTP works all the same.
 pub fn build(settings: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
@@ -15,7 +22,19 @@ pub fn build(settings: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
 
 /// The error and its causes in one line, without the URL: it may hold a password.
 pub fn line(error: reqwest::Error) -> String {
-    chain(&error.without_url())
+    let error = error.without_url();
+    if is_of_unknown_issuer(&error) { format!("{}; {TRUST}", chain(&error)) } else { chain(&error) }
+}
+
+/// Whether the certificate of the server is signed by nobody whom this process trusts.
+fn is_of_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
+    let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+    let is_that = |error: &(dyn Error + 'static)| error.downcast_ref::<rustls::Error>() == Some(&unknown);
+    // The source of an error of I/O is that of the error in it, which is left out.
+    let inner = |error: &(dyn Error + 'static)| {
+        error.downcast_ref::<io::Error>().and_then(io::Error::get_ref).is_some_and(|inner| is_that(inner))
+    };
+    iter::successors(Some(error), |error| error.source()).any(|error| is_that(error) || inner(error))
 }
 
 /// The first bytes of a body, and whether it ended there.
@@ -25,4 +44,17 @@ pub async fn first_bytes(answer: &mut Response, most: usize, into: &mut Vec<u8>)
         into.extend_from_slice(&part[..part.len().min(most - into.len())]);
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_issuer_is_told_from_other_faults_of_certificates() {
+        let fault = |fault| io::Error::other(rustls::Error::InvalidCertificate(fault));
+        assert!(is_of_unknown_issuer(&fault(CertificateError::UnknownIssuer)));
+        assert!(!is_of_unknown_issuer(&fault(CertificateError::Expired)));
+        assert!(!is_of_unknown_issuer(&io::Error::other("UnknownIssuer")));
+    }
 }

@@ -24,6 +24,12 @@ pub struct Arguments {
     /// The number of clusters. With two, one has the objects of zone eu-demo-1b, and is stopped for a while.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub clusters: u8,
+    /// The operator. Without it, the `berth` beside this program.
+    #[arg(long, value_name = "FILE")]
+    pub operator: Option<PathBuf>,
+    /// Run the operator as a container of the image does: in an empty, read-only root file system with only its files in it.
+    #[arg(long)]
+    pub empty_root: bool,
     /// The folder that holds `rbac` and `samples`.
     #[arg(long, value_name = "DIRECTORY", default_value = "config")]
     pub config: PathBuf,

@@ -1,7 +1,6 @@
 //! The steps of the demonstration, and when it continues.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kube::ResourceExt as _;
@@ -11,9 +10,10 @@ use crate::arguments::Arguments;
 use crate::client::client;
 use crate::documents::{self, File};
 use crate::error::Error;
-use crate::operator::{self, Operator};
+use crate::operator::Operator;
 use crate::outage::{self, Story, Versions};
 use crate::processes::Processes;
+use crate::program::Program;
 use crate::samples::{self, Labels, Sample};
 use crate::screen::Screen;
 use crate::sites::{REMOTE_ZONE, Site, Sites};
@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// All data from files, read before anything is started.
 struct Script {
-    operator: PathBuf,
+    operator: Program,
     rbac: Vec<File>,
     cloud: Vec<File>,
     samples: Vec<Sample>,
@@ -46,7 +46,7 @@ impl Script {
         let outage = arguments.has_remote().then(|| Story::read(&arguments.outage())).transpose()?;
         let all = samples.iter().chain(outage.iter().flat_map(Story::samples));
         Ok(Self {
-            operator: operator::program()?,
+            operator: Program::find(arguments.operator.as_deref(), arguments.empty_root)?,
             rbac: documents::folder(&arguments.rbac())?,
             cloud: documents::folder(&arguments.cloud())?,
             labels: samples::labels(all),
@@ -115,7 +115,8 @@ async fn prepare(
     }
     let begin = Instant::now();
     processes.start_operator(&script.operator).await?;
-    screen.done("operator: ready, as service account berth-system/berth", begin);
+    let place = if arguments.empty_root { ", in an empty root file system" } else { "" };
+    screen.done(&format!("operator: ready, as service account berth-system/berth{place}"), begin);
     let begin = Instant::now();
     numbers::await_capacities(&sites).await?;
     screen.done("capacity: counted for each flavor group and zone", begin);

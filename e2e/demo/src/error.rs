@@ -11,6 +11,9 @@ pub enum Error {
     /// The control plane does not start, or another program has exited.
     #[error(transparent)]
     ControlPlane(#[from] berth_control_plane::Error),
+    /// There is no place for an empty root file system.
+    #[error(transparent)]
+    Image(#[from] berth_image::Error),
     #[error("cannot {action} {}: {source}{}", path.display(), hint(source))]
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error("cannot use the SQLite file {}: {source}", path.display())]

@@ -13,13 +13,13 @@ use berth_testkit::limes::commitment;
 use kube::api::DeleteParams;
 use kube::{Api, Client};
 use serde_json::json;
-use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use crate::demo::Stage;
 use crate::error::Error;
 use crate::operator::Operator;
 use crate::processes::Processes;
+use crate::program::Program;
 use crate::{probe, steady, table};
 
 const PROJECT: &str = "project-of-limes";
@@ -93,7 +93,7 @@ pub async fn check(stage: &mut Stage<'_>, shows_log: bool) -> Result<(), Error> 
     let Some((program, url, api)) = stage
         .processes
         .operator()
-        .map(|operator| (operator.program().to_owned(), operator.api_url(), operator.scheduler()))
+        .map(|operator| (operator.program().clone(), operator.api_url(), operator.scheduler()))
     else {
         return Ok(());
     };
@@ -110,12 +110,12 @@ pub async fn check(stage: &mut Stage<'_>, shows_log: bool) -> Result<(), Error> 
 }
 
 /// With the credentials of the operator if callers authenticate.
-async fn run(program: &Path, url: &str, credentials: Option<&Path>) -> Result<String, Error> {
+async fn run(program: &Program, url: &str, credentials: Option<&Path>) -> Result<String, Error> {
     let keys = json!({ "baseURL": url, "azs": [ZONE] }).to_string();
-    let mut command = Command::new(program);
-    command.args(["e2e-commitments", "--log-format=human", &keys]).kill_on_drop(true);
-    command.args(credentials.map(|path| format!("--config={}", path.display())));
-    let output = timeout(CHECKED_WITHIN, command.output()).await;
+    let mut arguments = vec!["e2e-commitments".to_owned(), "--log-format=human".to_owned(), keys];
+    arguments.extend(credentials.map(|path| format!("--config={}", path.display())));
+    let files: Vec<_> = credentials.into_iter().collect();
+    let output = timeout(CHECKED_WITHIN, program.command(&files, arguments).output()).await;
     let output = output.map_err(|_| Error::ChecksTooSlow { seconds: CHECKED_WITHIN.as_secs() })?;
     let output = output.map_err(|source| Error::System { action: "start berth e2e-commitments", source })?;
     let log = String::from_utf8_lossy(&output.stderr).into_owned();

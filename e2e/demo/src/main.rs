@@ -26,6 +26,7 @@ mod outage;
 mod port;
 mod probe;
 mod processes;
+mod program;
 mod quantity;
 mod samples;
 mod screen;

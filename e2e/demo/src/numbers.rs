@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use berth_crds::labels::ZONE;
@@ -10,13 +10,13 @@ use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
-use tokio::process::Command;
 use tokio::time::sleep;
 
 use crate::demo::Stage;
 use crate::error::Error;
 use crate::operator::Operator;
 use crate::probe;
+use crate::program::Program;
 use crate::sites::Sites;
 
 /// Far more than a cycle of the capacity controller takes, because compilers may run at the same time.
@@ -30,10 +30,12 @@ const QUOTA: i64 = 6;
 
 /// Where the numbers are asked for.
 struct Asked {
-    program: PathBuf,
+    program: Program,
     api: SocketAddr,
     kubeconfig: PathBuf,
     configuration: PathBuf,
+    /// All that the commands read.
+    files: Vec<PathBuf>,
 }
 
 /// The numbers of RAM of a flavor group in a zone.
@@ -95,11 +97,13 @@ pub async fn show(stage: &mut Stage<'_>, commitment: &CommittedResource) -> Resu
 
 fn asked(stage: &Stage<'_>) -> Option<Asked> {
     let operator = stage.processes.operator()?;
+    let kubeconfig = stage.processes.kubeconfig()?;
     Some(Asked {
-        program: operator.program().to_owned(),
+        program: operator.program().clone(),
         api: Operator::scheduler(operator),
-        kubeconfig: stage.processes.kubeconfig()?.to_owned(),
+        kubeconfig: kubeconfig.to_owned(),
         configuration: stage.processes.configuration()?.to_owned(),
+        files: stage.processes.files(kubeconfig).into_iter().map(Path::to_owned).collect(),
     })
 }
 
@@ -147,11 +151,12 @@ async fn agreed(asked: &Asked, commitment: &CommittedResource) -> Result<Ram, St
 }
 
 async fn explain(asked: &Asked, zone: &str, output: &str) -> Result<String, Error> {
-    let mut command = Command::new(&asked.program);
-    command.args(["explain", "zone", zone, &format!("--output={output}")]).kill_on_drop(true);
-    command.arg(format!("--kubeconfig={}", asked.kubeconfig.display()));
-    command.arg(format!("--config={}", asked.configuration.display()));
-    let ended = command.output().await;
+    let mut arguments: Vec<String> = ["explain", "zone", zone].into_iter().map(str::to_owned).collect();
+    arguments.push(format!("--output={output}"));
+    arguments.push(format!("--kubeconfig={}", asked.kubeconfig.display()));
+    arguments.push(format!("--config={}", asked.configuration.display()));
+    let files: Vec<_> = asked.files.iter().map(PathBuf::as_path).collect();
+    let ended = asked.program.command(&files, arguments).output().await;
     let ended = ended.map_err(|source| Error::System { action: "start berth explain zone", source })?;
     if ended.status.success() {
         return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());

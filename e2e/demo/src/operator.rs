@@ -1,14 +1,14 @@
 //! The operator as a separate process, with only the rights of its service account.
 
-use std::env;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use berth_control_plane::{ControlPlane, Daemon};
 use tokio::time::{Instant, sleep};
 
 use crate::error::Error;
+use crate::program::Program;
 use crate::{port, probe};
 
 /// Far more than it needs, because compilers may run at the same time.
@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A running operator; dropping it kills it.
 pub struct Operator {
     daemon: Daemon,
-    program: PathBuf,
+    program: Program,
     api: SocketAddr,
     metrics: SocketAddr,
 }
@@ -27,16 +27,18 @@ pub struct Operator {
 impl Operator {
     /// Starts the operator beside the control plane, and waits until it is ready.
     pub async fn start(
-        program: &Path,
+        program: &Program,
         control_plane: &ControlPlane,
         kubeconfig: &Path,
         configuration: &Path,
+        files: &[&Path],
     ) -> Result<Self, Error> {
         let [api, health, metrics] = port::free()?;
         let mut arguments = arguments(kubeconfig, api, health, metrics);
         arguments.push(format!("--config={}", configuration.display()));
-        let daemon = control_plane.spawn("berth", program, &arguments).await?;
-        let mut operator = Self { daemon, program: program.to_owned(), api, metrics };
+        let line = program.command_line(files, arguments);
+        let daemon = control_plane.spawn("berth", Path::new(&line[0]), &line[1..]).await?;
+        let mut operator = Self { daemon, program: program.clone(), api, metrics };
         operator.wait_until_ready(health).await?;
         Ok(operator)
     }
@@ -54,7 +56,7 @@ impl Operator {
         self.daemon.log_tail()
     }
 
-    pub fn program(&self) -> &Path {
+    pub fn program(&self) -> &Program {
         &self.program
     }
 
@@ -96,12 +98,6 @@ impl Operator {
         }
         Ok(())
     }
-}
-
-pub fn program() -> Result<PathBuf, Error> {
-    let own = env::current_exe().map_err(|source| Error::System { action: "find the path of this program", source })?;
-    let program = own.with_file_name("berth");
-    if program.is_file() { Ok(program) } else { Err(Error::OperatorMissing { program }) }
 }
 
 fn arguments(kubeconfig: &Path, api: SocketAddr, health: SocketAddr, metrics: SocketAddr) -> Vec<String> {

@@ -12,6 +12,7 @@ use crate::configuration::{self, KeystoneAddress, RemoteAddress, Surroundings};
 use crate::error::Error;
 use crate::hints::Places;
 use crate::operator::Operator;
+use crate::program::Program;
 use crate::vms::VmDatabase;
 
 const NAMESPACE: &str = "berth-system";
@@ -106,8 +107,14 @@ impl Processes {
         self.configuration.as_deref()
     }
 
+    /// The files that a command with this kubeconfig reads.
+    pub fn files<'a>(&'a self, kubeconfig: &'a Path) -> Vec<&'a Path> {
+        let vms = self.vms.as_ref().map(VmDatabase::path);
+        [kubeconfig].into_iter().chain(self.configuration()).chain(vms).collect()
+    }
+
     /// Starts the operator with the rights of its service account.
-    pub async fn start_operator(&mut self, program: &Path) -> Result<(), Error> {
+    pub async fn start_operator(&mut self, program: &Program) -> Result<(), Error> {
         let Some(Home { control_plane, account }) = &self.home else { return Ok(()) };
         let remote = match &self.remote {
             Some(remote) => {
@@ -129,8 +136,9 @@ impl Processes {
                 vms: self.vms.as_ref().map(VmDatabase::path),
             },
         )?;
-        let configuration = self.configuration.insert(configuration);
-        self.operator = Some(Operator::start(program, control_plane, account, configuration).await?);
+        self.configuration = Some(configuration.clone());
+        let files = self.files(account);
+        self.operator = Some(Operator::start(program, control_plane, account, &configuration, &files).await?);
         Ok(())
     }
 
@@ -177,7 +185,7 @@ impl Processes {
             kubeconfig: control_plane.kubeconfig(),
             remote: self.remote.as_ref().map(ControlPlane::kubeconfig),
             kubectl: control_plane.kubectl().parent()?,
-            berth: operator.program().parent()?,
+            berth: operator.program().path().parent()?,
             log: operator.log(),
             metrics: &operator.metrics(),
             scheduler: &operator.scheduler_url(),
