@@ -34,7 +34,7 @@ fn is_of_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
     let inner = |error: &(dyn Error + 'static)| {
         error.downcast_ref::<io::Error>().and_then(io::Error::get_ref).is_some_and(|inner| is_that(inner))
     };
-    iter::successors(Some(error), |error| error.source()).any(|error| is_that(error) || inner(error))
+    iter::successors(Some(error), |error| (*error).source()).any(|error| is_that(error) || inner(error))
 }
 
 /// The first bytes of a body, and whether it ended there.
