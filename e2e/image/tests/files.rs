@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use std::fs;
+use std::process::Command;
 
 use berth_image::packages::TARGETS;
 use berth_image::{checkout, licences};
@@ -49,4 +50,21 @@ fn dependencies_are_checked_for_what_is_released() {
     let targets = TARGETS.map(|target| format!("\"{target}\"")).join(", ");
     let line = read("deny.toml").lines().find(|line| line.starts_with("targets = ")).unwrap().to_owned();
     assert!(line.contains(&targets), "{line}");
+}
+
+/// Whether the waiver of advisories counts on a day, and what is said about it.
+fn waived(today: &str) -> (bool, String) {
+    let mut script = Command::new(checkout().join("hack/deny.sh"));
+    let output = script.arg("waived").env("BERTH_TODAY", today).output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn a_waiver_of_advisories_counts_for_90_days() {
+    let text = read("hack/advisories-waiver.txt");
+    let day = text.lines().find_map(|line| line.strip_prefix("waived on ")).unwrap();
+    let (counts, said) = waived(&format!("{day} + 90 days"));
+    assert!(counts && said.contains(&format!("The waiver of {day} counts for 0 days more")), "{said}");
+    let (counts, said) = waived(&format!("{day} + 91 days"));
+    assert!(!counts && said.contains("run `make advisories` where GitHub can be reached"), "{said}");
 }
