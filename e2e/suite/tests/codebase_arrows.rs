@@ -75,12 +75,13 @@ const IMPURE: [&str; 29] = [
     "uuid",
 ];
 /// Crates for tests, benchmarks and demonstrations: no shipped crate depends on them.
-const NOT_SHIPPED: [&str; 12] = [
+const NOT_SHIPPED: [&str; 13] = [
     "bench",
     "testkit",
     "control-plane",
     "demo",
     "helm",
+    "image",
     "keystone",
     "limes",
     "mutants",

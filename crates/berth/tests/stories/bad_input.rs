@@ -3,6 +3,7 @@
 
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate, names};
 use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::support::http;
@@ -147,6 +148,37 @@ async fn flavor_groups_that_cannot_be_read() {
     }
     world.reported("unknown-1", "Rejected", "flavor group not found: mem_v9").await;
     world.until_metric("berth_flavor_groups_age_seconds", &[], 0).await;
+    world.end().await;
+}
+
+/// The usual flavor groups and so many without flavors that all take about this many bytes.
+fn large_flavor_groups(bytes: usize) -> Value {
+    let mut groups = flavor_groups();
+    let more = (0..bytes / 64).map(|number| json!({ "name": format!("{number:0>32}"), "flavors": [] }));
+    groups["features"].as_array_mut().unwrap().extend(more);
+    groups
+}
+
+/// The API server refuses requests of more than 3 MiB, and etcd objects of more than 1.5 MiB.
+#[tokio::test]
+async fn flavor_groups_of_ten_mib_are_not_stored_and_the_largest_that_are_serve_all() {
+    let world = World::begin().await;
+    world.create(&host("node1", 4)).await;
+    world.create(&non_rejectable("before-1", 1)).await;
+    world.accepted("before-1").await;
+    for mib in [2, 10] {
+        let patch = Patch::Merge(json!({ "status": { "raw": large_flavor_groups(mib << 20) } }));
+        let api = world.raw::<Knowledge>();
+        let refused = api.patch_status(names::FLAVOR_GROUPS, &PatchParams::default(), &patch).await;
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("too large"), "{mib} MiB: {error}");
+    }
+    world.publish_flavor_groups(large_flavor_groups(1300 << 10)).await;
+    world.create(&non_rejectable("after-1", 1)).await;
+    world.accepted("after-1").await;
+    assert_eq!(world.rest().await.hosts_of("before-1"), ["node1"]);
+    others_are_served(&world).await;
+    the_log_is_small(&world);
     world.end().await;
 }
 

@@ -1,10 +1,13 @@
 //! Logins and calls against a double of Keystone.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use berth_testkit::keystone::{Keystone, KeystoneFault, USER};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::Credentials;
@@ -154,6 +157,48 @@ async fn a_keystone_that_is_away_is_no_answer() {
     tokio::task::yield_now().await;
     let error = ask(&session).await.unwrap_err();
     assert!(error.starts_with(&format!("{url}/auth/tokens did not answer: ")), "{error}");
+}
+
+/// A server that answers each request with this head, and then with a body that does not end. Counts the connections and the bytes
+/// of bodies that were taken.
+async fn hostile(head: String) -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v3", listener.local_addr().unwrap());
+    let (connections, taken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (connections.clone(), taken.clone());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            counts.0.fetch_add(1, Ordering::Relaxed);
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(head.as_bytes()).await;
+            while stream.write_all(&[b' '; 1 << 16]).await.is_ok() {
+                counts.1.fetch_add(1 << 16, Ordering::Relaxed);
+            }
+        }
+    });
+    (url, connections, taken)
+}
+
+#[tokio::test]
+async fn of_an_endless_answer_of_keystone_only_so_much_is_read() {
+    let (_keystone, secret, session) = setting().await;
+    let (url, _, taken) = hostile("HTTP/1.1 201 Created\r\nx-subject-token: t\r\n\r\n".to_owned()).await;
+    secret.set("url", &url);
+    let error = ask(&session).await.unwrap_err();
+    assert!(error.contains(&format!("it is longer than {MAX_ANSWER} bytes")), "{error}");
+    // The buffers of two sockets hold some MiB besides.
+    assert!(taken.load(Ordering::Relaxed) < 64 << 20);
+}
+
+#[tokio::test]
+async fn credentials_are_not_sent_to_where_keystone_redirects() {
+    let (_keystone, secret, session) = setting().await;
+    let (elsewhere, connections, _) = hostile("HTTP/1.1 201 Created\r\n\r\n".to_owned()).await;
+    let head = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {elsewhere}\r\ncontent-length: 1\r\n\r\n");
+    secret.set("url", &hostile(head).await.0);
+    let error = ask(&session).await.unwrap_err();
+    assert!(error.contains("307"), "{error}");
+    assert_eq!(connections.load(Ordering::Relaxed), 0);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Who is let in: each endpoint with each kind of caller, before anything else of the request counts.
 
+use axum::http::HeaderValue;
 use berth_http::LogReason;
+use berth_http::forwarder::FORWARDED;
 use berth_openstack::authentication::{Authentication, Caller, Unknown};
 use tokio::time::Instant;
 
@@ -145,4 +147,17 @@ async fn the_token_is_forwarded_with_a_change() {
     let request = Request::post(CHANGE).header("x-auth-token", "admin").body(Body::from("{}")).unwrap();
     let answer = setting.send(request).await;
     assert!(answer.body.contains("\"header\":true"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn a_forged_header_of_forwarded_requests_does_not_replace_the_token() {
+    let setting = authenticated(|_| {});
+    for (method, path) in ENDPOINTS {
+        for (token, status) in [(None, 401), (Some("made-up"), 401), (Some("member"), 403)] {
+            let mut request = without_body(&method, path, token);
+            request.headers_mut().insert(FORWARDED, HeaderValue::from_static("berth-0"));
+            let answer = setting.send(request).await;
+            assert_eq!(answer.status.as_u16(), status, "{path}, {token:?}: {}", answer.body);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::setting::{Seen, Setting, body, setting};
-use crate::server::{PATH, router};
+use crate::server::{DEADLINE_MS, FORWARDED, PATH, router};
 
 fn protected() -> Setting {
     setting().protected_by(watch::channel(Tokens::parse("s3cret").unwrap()).1)
@@ -68,6 +68,19 @@ async fn unknown_clients_are_not_forwarded() {
     assert!(setting.forwarded.lock().is_empty());
     assert_eq!(shows(&setting, "Bearer s3cret", body("listed")).await.status, 200);
     assert_eq!(setting.forwarded.lock().len(), 1);
+}
+
+#[tokio::test]
+async fn a_forged_header_of_forwarded_requests_does_not_replace_the_token() {
+    let setting = protected();
+    let forged = || {
+        let request = Request::post(PATH).header(FORWARDED, "berth-0").header(DEADLINE_MS, "4000000000");
+        request.body(Body::from(body("listed").to_string())).unwrap()
+    };
+    refused(&setting.send(forged()).await);
+    setting.follow(Some("http://leader"));
+    refused(&setting.send(forged()).await);
+    assert!(setting.forwarded.lock().is_empty());
 }
 
 /// The bytes that `requests.post("http://berth:s3cret@HOST/...", json=...)` of Python sends: that is all Nova's client does.
