@@ -10,7 +10,6 @@ mod e2e_commitments;
 mod flags;
 mod people;
 mod placement;
-mod preflight;
 
 pub use checks::{
     ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments, RbacArguments,
@@ -21,7 +20,6 @@ pub use people::{
     CommitmentArguments, Explain, HostArguments, RequestSource, ScheduleArguments, SlotArguments, ZoneArguments,
 };
 pub use placement::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
-pub use preflight::PreflightArguments;
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
 #[derive(Debug, Parser)]
@@ -93,6 +91,17 @@ pub struct OperatorArguments {
     /// Flags of the reference that have no meaning here.
     #[command(flatten)]
     pub ignored: IgnoredArguments,
+}
+
+/// Arguments of `berth preflight`: those of the start that is asked about.
+#[derive(Debug, Args)]
+pub struct PreflightArguments {
+    /// Output format.
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// The flags of the operator.
+    #[command(flatten)]
+    pub operator: OperatorArguments,
 }
 
 /// Accepted for the sake of existing charts; no effect.
@@ -235,5 +244,20 @@ mod tests {
         let all = ["berth", "operator", "--zap-log-level", "loud"];
         let text = Arguments::try_parse_from(all).unwrap_err().to_string();
         assert!(text.contains("write error, warn, info, debug, trace"), "{text}");
+    }
+
+    #[test]
+    fn a_preflight_takes_the_arguments_of_the_start() {
+        let line = "berth preflight --leader-elect --metrics-bind-address=:2112 --config c.json --zap-devel -o json";
+        let parsed = |line: &str| Arguments::try_parse_from(line.split(' ')).unwrap().command;
+        let Command::Preflight(arguments) = parsed(line) else { panic!("another command") };
+        assert_eq!(arguments.output, Output::Json);
+        assert!(arguments.operator.leader_elect && arguments.operator.clusters.config.is_some());
+        let Command::Placement(arguments) = parsed("berth placement --listen=:1 --database=a.db preflight -o json")
+        else {
+            panic!("another command")
+        };
+        assert_eq!((arguments.listen.as_deref(), arguments.database.as_deref()), (Some(":1"), Some("a.db")));
+        assert!(matches!(arguments.command, Some(PlacementCommand::Preflight { output: Output::Json })));
     }
 }

@@ -31,14 +31,19 @@ mod table;
 mod times;
 mod vms;
 
-use crate::args::{Arguments, Command, CrdsCommand, Explain};
+use crate::args::{Arguments, Command, CrdsCommand, Explain, PlacementCommand};
 use crate::error::Error;
 use crate::operator;
 
 pub fn run(arguments: Arguments) -> Result<(), Error> {
     match arguments.command {
         Command::Operator(arguments) => operator::run(&arguments),
-        Command::Placement(arguments) => placement::run(&arguments),
+        Command::Placement(arguments) => match &arguments.command {
+            None => placement::run(&arguments),
+            Some(PlacementCommand::Backup { file }) => placement::back_up(&arguments, file),
+            Some(PlacementCommand::Check) => placement::compare(&arguments),
+            Some(PlacementCommand::Preflight { output }) => preflight::run_for_placement(&arguments, *output),
+        },
         Command::Explain(Explain::Host(arguments)) => explain_host::run(&arguments),
         Command::Explain(Explain::Zone(arguments)) => explain_zone::run(&arguments),
         Command::Explain(Explain::Commitment(arguments)) => explain_commitment::run(&arguments),

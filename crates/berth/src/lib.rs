@@ -1,6 +1,7 @@
 //! The binary `berth`: arguments, wiring and sub-commands. Decisions are made in the other crates.
 
 pub mod args;
+pub mod build_info;
 mod callers;
 pub mod commands;
 mod error;

@@ -49,7 +49,7 @@ pub use committed_resource_api::CommittedResourceApi;
 pub use committed_resource_controller::CommittedResourceController;
 pub use common::{Common, SchedulerUrl, SecretRef};
 pub use controllers::{Controller, Task};
-pub use feature_gates::FeatureGates;
+pub use feature_gates::{FeatureGates, Gate, GateDeclaration, Stage};
 pub use finding::{Finding, Findings, KeyDoc, Severity};
 pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
 pub use history::History;

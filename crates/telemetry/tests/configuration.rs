@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use berth_telemetry::TelemetryError;
 use berth_telemetry::config::{
-    AuthMode, Configuration, Controller, Files, Finding, Kind, Loaded, Password, Pipelines, SchedulerUrl, Severity,
-    Task, TieBreak, decode, keys, load,
+    AuthMode, Configuration, Controller, Files, Finding, Gate, Kind, Loaded, Password, Pipelines, SchedulerUrl,
+    Severity, Task, TieBreak, decode, keys, load,
 };
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn nothing_configured_is_a_working_operator() {
     assert_eq!(configuration.reservation_controller.scheduler, SchedulerUrl::BuiltIn);
     assert!(configuration.api_servers.home_serves(&Kind::parse("v1/Secret").unwrap()));
     assert_eq!(configuration.auth.mode, AuthMode::Off);
-    assert!(configuration.feature_gates.committed_resource_tracking);
+    assert!(configuration.feature_gates.is_on(Gate::CommittedResourceTracking));
     assert_eq!(configuration.scheduler.tie_break, TieBreak::Hash);
     assert!(configuration.scheduler.nova_limit_hosts_to_request, "Nova fails on other hosts");
     assert_eq!(configuration.scheduler.pipelines, Pipelines::BuiltInAndCrd);
@@ -373,10 +373,14 @@ fn the_old_place_of_groups_fills_gaps_and_must_not_contradict() {
 
 #[test]
 fn the_gate_is_read_at_its_place_and_at_the_old_one() {
-    let gate = |values: Value| read(&values, true).unwrap().configuration.feature_gates.committed_resource_tracking;
+    let gate =
+        |values: Value| read(&values, true).unwrap().configuration.feature_gates.is_on(Gate::CommittedResourceTracking);
     assert!(!gate(json!({"featureGates": {"committedResourceTracking": false}})));
     assert!(!gate(json!({"committedResourceTracking": false})));
     assert!(gate(json!({"committedResourceTracking": false, "featureGates": {"committedResourceTracking": true}})));
+    let unknown = warned(&json!({"featureGates": {"noSuchGate": true}}));
+    assert!(unknown.len() == 1 && unknown[0].starts_with("featureGates.noSuchGate: unknown key"), "{unknown:?}");
+    assert!(read(&json!({"featureGates": {"noSuchGate": true}}), true).is_err(), "with --strict-config");
     let reported = warned(&json!({"committedResourceTracking": true}));
     assert_eq!(
         reported,

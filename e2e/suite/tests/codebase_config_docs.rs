@@ -44,6 +44,18 @@ fn every_key_is_documented_with_its_type_default_and_meaning() {
 }
 
 #[test]
+fn the_table_of_gates_is_that_of_the_code() {
+    let text = codebase::text(PATH);
+    let table = text.split("| Gate | Stage | Since | Default |\n|---|---|---|---|\n").nth(1).unwrap();
+    let documented: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    let row = |gate: config::Gate| {
+        let config::GateDeclaration { name, stage, since, .. } = gate.declaration();
+        format!("| `{name}` | {} | {since} | {} |", stage.as_str(), stage.is_on_by_default())
+    };
+    assert_eq!(documented, config::Gate::ALL.map(row));
+}
+
+#[test]
 fn the_examples_load() {
     let text = codebase::text(PATH);
     let mut count = 0;

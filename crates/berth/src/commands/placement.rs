@@ -1,5 +1,5 @@
-//! `berth placement`: runs a server of the Placement API, copies its ledger, asks what its start asks, or queries a running
-//! server. Flags take precedence over the configuration.
+//! `berth placement`: runs a server of the Placement API, copies its ledger, or queries a running server. Flags take
+//! precedence over the configuration.
 
 use std::future::Future;
 use std::path::Path;
@@ -25,12 +25,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::output::{self, counted};
-use super::preflight;
-use crate::args::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
+use crate::args::{GenerationStrategy, PlacementArguments, PlacementAuth};
 use crate::callers::Callers;
 use crate::error::Error;
 use crate::operator::{user_agent, wanted_logs};
-use crate::{policy_file, wiring};
+use crate::{build_info, policy_file, wiring};
 
 /// For the answer of a server that compares.
 const CHECK: Duration = Duration::from_secs(70);
@@ -39,41 +38,45 @@ const API: &str = "Placement";
 const UNLESS_OPEN: &str = "pass --auth keystone with the credentials of Keystone, listen on loopback (--listen 127.0.0.1:8778), or pass \
                            --insecure-api if only trusted clients reach the port";
 
+fn files(arguments: &PlacementArguments) -> Files {
+    Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() }
+}
+
+/// Serves until stopped.
 pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
-    let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
-    match &arguments.command {
-        None => {
-            logs::init(&wanted_logs(&arguments.logs))?;
-            open_files::raise_limit();
-            let loaded = config::load(&files, false)?;
-            loaded.findings.log();
-            let settings = settings(arguments, &loaded.configuration)?;
-            let registry = Metrics::new(&loaded.configuration.common.metric_labels)?;
-            let is_secure = has_secure_metrics(arguments, &loaded.configuration, settings.metrics_listen.as_ref());
-            let agent = user_agent(&loaded.configuration);
-            let mode = mode(arguments, &loaded.configuration);
-            blocking(async move {
-                let stop = shutdown::on_signals()?;
-                let metrics_readers = if is_secure { Some(metrics_readers(&agent).await?) } else { None };
-                let authentication = Some(authentication(mode, &loaded.configuration, &agent, &registry).await?);
-                let settings = Settings { metrics_readers, authentication, ..settings };
-                Ok(serve::serve(settings, registry, stop).await?)
-            })
-        }
-        Some(PlacementCommand::Backup { file }) => {
-            let database = database(arguments, &config::load(&files, false)?.configuration)?;
-            let from = database.file("backup", "use pg_dump").map_err(ServeError::from)?;
-            sqlite::backup(from, file).map_err(ServeError::from)?;
-            output::print(&format!("{} holds a copy of {}\n", file.display(), from.display()))
-        }
-        Some(PlacementCommand::Preflight { output }) => preflight::run_for_placement(arguments, *output),
-        Some(PlacementCommand::Check) => {
-            let configuration = config::load(&files, false)?.configuration;
-            let listen = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
-            let address = Address::from_flag(listen)?.ok_or_else(refuse_metrics_address)?;
-            blocking(check(address))
-        }
-    }
+    logs::init(&wanted_logs(&arguments.logs))?;
+    open_files::raise_limit();
+    let loaded = config::load(&files(arguments), false)?;
+    loaded.findings.log();
+    let settings = settings(arguments, &loaded.configuration)?;
+    let registry = Metrics::new(&loaded.configuration.common.metric_labels)?;
+    build_info::register(&registry)?;
+    let is_secure = has_secure_metrics(arguments, &loaded.configuration, settings.metrics_listen.as_ref());
+    let agent = user_agent(&loaded.configuration);
+    let mode = mode(arguments, &loaded.configuration);
+    blocking(async move {
+        let stop = shutdown::on_signals()?;
+        let metrics_readers = if is_secure { Some(metrics_readers(&agent).await?) } else { None };
+        let authentication = Some(authentication(mode, &loaded.configuration, &agent, &registry).await?);
+        let settings = Settings { metrics_readers, authentication, ..settings };
+        Ok(serve::serve(settings, registry, stop).await?)
+    })
+}
+
+/// Copies a ledger in SQLite.
+pub(super) fn back_up(arguments: &PlacementArguments, file: &Path) -> Result<(), Error> {
+    let database = database(arguments, &config::load(&files(arguments), false)?.configuration)?;
+    let from = database.file("backup", "use pg_dump").map_err(ServeError::from)?;
+    sqlite::backup(from, file).map_err(ServeError::from)?;
+    output::print(&format!("{} holds a copy of {}\n", file.display(), from.display()))
+}
+
+/// Asks the running server to compare.
+pub(super) fn compare(arguments: &PlacementArguments) -> Result<(), Error> {
+    let configuration = config::load(&files(arguments), false)?.configuration;
+    let listen = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
+    let address = Address::from_flag(listen)?.ok_or_else(refuse_metrics_address)?;
+    blocking(check(address))
 }
 
 fn refuse_metrics_address() -> Error {

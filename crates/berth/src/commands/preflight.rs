@@ -17,7 +17,7 @@ use std::future::Future;
 use tokio::runtime;
 
 use self::fact::Fact;
-use self::findings::judge;
+use self::findings::assess;
 use self::report::Report;
 use super::output;
 use crate::args::{Output, PlacementArguments, PreflightArguments};
@@ -39,7 +39,7 @@ fn gathered(gathering: impl Future<Output = Result<Vec<Fact>, Error>>) -> Result
 }
 
 fn finish(form: Output, facts: Vec<Fact>) -> Result<(), Error> {
-    let report = Report::new(judge(&facts));
+    let report = Report::new(assess(&facts));
     output::show(form, &report, Report::text)?;
     match (report.failures, form) {
         (0, _) => Ok(()),

@@ -24,7 +24,7 @@ use berth_scheduler::{DomainNames, PipelineChoice};
 use berth_scheduler_api::Chosen;
 use berth_scheduler_api::pipelines::{self, PipelineController};
 use berth_telemetry::clock::Clock;
-use berth_telemetry::config::{Configuration, Controller};
+use berth_telemetry::config::{Configuration, Controller, Gate};
 use berth_telemetry::ids::FreshIds;
 use berth_usage::UsageController;
 use futures::FutureExt as _;
@@ -421,6 +421,6 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
-        adopts_vms: configuration.feature_gates.committed_resource_tracking,
+        adopts_vms: configuration.feature_gates.is_on(Gate::CommittedResourceTracking),
     }
 }

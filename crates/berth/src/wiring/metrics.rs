@@ -27,14 +27,8 @@ use berth_vm_source::VmSourceMetrics;
 
 use super::background_tasks::BackgroundTaskMetrics;
 use super::{Memory, MemorySettings};
+use crate::build_info;
 use crate::watchdog::InvariantMetrics;
-
-const BUILD: Metric = Metric {
-    name: "berth_build_info",
-    kind: Kind::Gauge,
-    labels: &["version"],
-    help: "Always 1; the version is in the label.",
-};
 
 const WAITING: Metric = Metric {
     name: "berth_scheduler_waiting_slots",
@@ -110,8 +104,7 @@ impl OperatorMetrics {
     /// Registers everything; once per process.
     pub fn register(metrics: &Metrics, memory: &Memory) -> Result<Self, MetricsError> {
         let Memory { stores, scheduler, pipelines, flavor_groups, skew, vms, .. } = memory;
-        let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
-        metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
+        build_info::register(metrics)?;
         scheduler_metrics(metrics, scheduler)?;
         pipelines.register(metrics)?;
         let shared = flavor_groups.clone();

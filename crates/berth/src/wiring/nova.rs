@@ -96,7 +96,7 @@ impl Nova {
         let (bookings, entering) = Bookings::new(booking_parts(memory, environment), stop.clone());
         let (histories, remembering) = Histories::new(history_parts(memory, environment), stop.clone());
         let guests = Guests {
-            enabled: environment.configuration.feature_gates.committed_resource_tracking,
+            enabled: environment.configuration.feature_gates.is_on(config::Gate::CommittedResourceTracking),
             flavor_groups: FlavorGroupsCache::new(memory.stores.knowledges.clone()),
             commitments: memory.stores.commitments.clone(),
             clock: environment.clock.clone(),

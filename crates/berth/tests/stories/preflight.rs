@@ -117,10 +117,10 @@ async fn after_a_preflight_without_a_finding_the_start_succeeds_and_nothing_was_
 #[tokio::test]
 async fn what_a_preflight_finds_is_what_the_start_refuses() {
     let mut world = World::without_operator().await;
-    let nobody = world.control_plane().service_account("default", "nobody").await.unwrap();
+    let powerless = world.control_plane().service_account("default", "nobody").await.unwrap();
     let config = file(&keys("berth", GRACE));
-    let found = preflight(&nobody, config.path(), &["--leader-elect"]).await;
-    let kubeconfig = format!("--kubeconfig={}", nobody.display());
+    let found = preflight(&powerless, config.path(), &["--leader-elect"]).await;
+    let kubeconfig = format!("--kubeconfig={}", powerless.display());
     let config_flag = format!("--config={}", config.path().display());
     let mut start = vec!["operator", "--leader-elect", &kubeconfig, &config_flag];
     start.extend(ADDRESSES);

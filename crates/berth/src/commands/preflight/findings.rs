@@ -11,7 +11,7 @@ use super::report::{Finding, State};
 use crate::wiring::VmDatabase;
 
 /// All findings, in the order of the facts.
-pub(super) fn judge(facts: &[Fact]) -> Vec<Finding> {
+pub(super) fn assess(facts: &[Fact]) -> Vec<Finding> {
     let mut all: Vec<_> = facts.iter().flat_map(findings_of).collect();
     let listeners: Vec<_> = facts.iter().filter_map(as_listener).collect();
     all.extend(shared_addresses(&listeners));

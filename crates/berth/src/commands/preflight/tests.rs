@@ -8,19 +8,19 @@ use berth_placement::ledger::{Inspected, LedgerError};
 use berth_telemetry::config::Severity;
 
 use super::fact::{Fact, Listener, Login, LoginOutcome};
-use super::findings::judge;
+use super::findings::assess;
 use super::report::{Finding, Report, State};
 use crate::operator::AccessRemark;
 use crate::wiring::VmDatabase;
 
-fn judged(fact: Fact) -> Vec<(State, String)> {
-    judge(&[fact]).into_iter().map(|Finding { state, about, text }| (state, format!("{about}: {text}"))).collect()
+fn assessed(fact: Fact) -> Vec<(State, String)> {
+    assess(&[fact]).into_iter().map(|Finding { state, about, text }| (state, format!("{about}: {text}"))).collect()
 }
 
 /// The only finding of a fact begins and ends like this.
 #[track_caller]
 fn finds(fact: Fact, state: State, begin: &str, end: &str) {
-    let found = judged(fact);
+    let found = assessed(fact);
     let [(is, text)] = found.as_slice() else { panic!("{found:#?}") };
     assert!(*is == state && text.starts_with(begin) && text.ends_with(end), "{is:?} {text}");
 }
@@ -45,7 +45,7 @@ fn who_can_call_is_a_warning_if_it_is_everyone() {
     finds(remark(false), State::Ok, "access: all", "");
     finds(Fact::Tokens(Err("unreadable".to_owned())), State::Failure, "tokens: unreadable", "");
     finds(Fact::Tokens(Ok(true)), State::Ok, "tokens: ", "can be read");
-    assert!(judged(Fact::Tokens(Ok(false))).is_empty(), "there are none");
+    assert!(assessed(Fact::Tokens(Ok(false))).is_empty(), "there are none");
 }
 
 fn listener(what: &'static str, address: &str, taken: Option<&str>) -> Fact {
@@ -64,7 +64,7 @@ fn an_address_is_free_or_taken_or_wrong() {
 #[test]
 fn two_flags_may_not_name_one_address() {
     let clash = |one: &str, other: &str| {
-        let found = judge(&[listener("a", one, None), listener("b", other, None)]);
+        let found = assess(&[listener("a", one, None), listener("b", other, None)]);
         found.iter().filter(|finding| finding.state == State::Failure).map(|finding| finding.text.clone()).collect()
     };
     let none: Vec<String> = Vec::new();
@@ -86,10 +86,10 @@ fn each_problem_of_a_cluster_is_a_failure_also_of_a_remote() {
     let old = |cluster: ClusterName| Preflight::Version { cluster, found: "v1.30.4".to_owned() };
     let text = "the API server has version v1.30.4; upgrade it to 1.31 or newer";
     assert_eq!(
-        judged(cluster("home", vec![old(ClusterName::home())])),
+        assessed(cluster("home", vec![old(ClusterName::home())])),
         [(State::Ok, "cluster home: it answers".to_owned()), (State::Failure, format!("cluster home: {text}"))]
     );
-    let remote = judged(cluster("b", vec![old(ClusterName::new("b"))]));
+    let remote = assessed(cluster("b", vec![old(ClusterName::new("b"))]));
     assert_eq!(remote[1], (State::Failure, format!("cluster b: {text} (its zones wait until then)")));
     finds(Fact::NoHome("nothing".to_owned()), State::Failure, "cluster home: nothing", "");
 }
@@ -118,7 +118,7 @@ fn a_crd_that_lacks_something_is_to_be_upgraded_by_its_owner() {
     );
     let unread = DefinitionState::Unread("silence".to_owned());
     finds(definition(true, unread), State::Warning, "cluster home: the CRD of Reservation could not", ": silence");
-    assert!(judged(definition(true, DefinitionState::Absent)).is_empty(), "what must be served is another fact");
+    assert!(assessed(definition(true, DefinitionState::Absent)).is_empty(), "what must be served is another fact");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn objects_that_could_not_be_created_are_failures() {
     let begin = "cluster home: the Lease berth in namespace n ";
     finds(creation(Rehearsal::Succeeds), State::Ok, begin, "exists or can be created");
     finds(creation(Rehearsal::NoNamespace), State::Failure, begin, "create it, or run in another one");
-    assert!(judged(creation(Rehearsal::NotAllowed)).is_empty(), "the missing right is another fact");
+    assert!(assessed(creation(Rehearsal::NotAllowed)).is_empty(), "the missing right is another fact");
     finds(creation(Rehearsal::Refused("quota".to_owned())), State::Failure, begin, "cannot be created: quota");
 }
 
@@ -170,7 +170,7 @@ fn limes_and_the_databases_can_be_read_or_not() {
     finds(Fact::Limes(Ok(3)), State::Ok, "limes: its lists can be read, of 3 projects", "");
     finds(Fact::Limes(Err("no".to_owned())), State::Failure, "limes: its lists cannot be read: no", "");
     let vms = Fact::VmDatabase;
-    assert!(judged(vms(VmDatabase::Absent)).is_empty());
+    assert!(assessed(vms(VmDatabase::Absent)).is_empty());
     finds(vms(VmDatabase::Readable), State::Ok, "database of VMs: it can be read", "");
     finds(vms(VmDatabase::Unreadable("no".to_owned())), State::Failure, "database of VMs: it cannot be read: no", "");
     let none = VmDatabase::NoDatasource("d".to_owned());
