@@ -119,13 +119,13 @@ pub struct IgnoredArguments {
     /// Ignored: there is no webhook.
     #[arg(long, hide = true)]
     pub webhook_cert_key: Option<String>,
-    /// Ignored: the certificate of the metrics is self-signed.
+    /// Ignored: the key tls.certFile names the certificate.
     #[arg(long, hide = true)]
     pub metrics_cert_path: Option<String>,
-    /// Ignored: the certificate of the metrics is self-signed.
+    /// Ignored: the key tls.certFile names the certificate.
     #[arg(long, hide = true)]
     pub metrics_cert_name: Option<String>,
-    /// Ignored: the certificate of the metrics is self-signed.
+    /// Ignored: the key tls.certFile names the certificate.
     #[arg(long, hide = true)]
     pub metrics_cert_key: Option<String>,
     /// Ignored: log lines carry no stack traces.

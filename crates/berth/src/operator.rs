@@ -20,7 +20,7 @@ use berth_cluster::{
 };
 use berth_core::ClusterName;
 use berth_http::metrics::router as metrics_router;
-use berth_http::{Address, Component, Limits, Readiness, Server, health, open_files};
+use berth_http::{Address, Component, HttpError, Limits, Readiness, Server, TlsInForce, health, open_files};
 use berth_liquid::configured::resource_config;
 use berth_scheduler::{AnswerSettings, ClaimLimits, Settings, TieBreak};
 use berth_scheduler_api::Chosen;
@@ -95,12 +95,17 @@ async fn operate(
     parts.spawn_endless("the listener for the log level", log_level::serve(verbosity, stop.clone()));
     let (ready, callers) = (Readiness::new(), Callers::unreached());
     let planned = PlannedApis::new(arguments, configuration)?;
+    let tls = TlsInForce::open(&configuration.tls).map_err(HttpError::from)?;
+    if let Some(tls) = tls.clone() {
+        let following = stop.clone().run_until_cancelled_owned(tls.follow(metrics.http.clone()));
+        parts.spawn_endless("the reader of the files of TLS", following.map(drop));
+    }
     let duties = duties(arguments, planned.are_open_to_others())?;
     let awaited = Awaited {
         stores: ready.component("stores of cluster home"),
-        apis: Announced::new(planned, configuration, &ready, &metrics.http)?,
+        apis: Announced::new((planned, tls.clone()), configuration, &ready, &metrics.http)?,
     };
-    serve(arguments, &registry, &metrics, &parts, (&ready, &callers)).await?;
+    serve(arguments, (&registry, &metrics), tls.as_ref(), &parts, (&ready, &callers)).await?;
     let leading = OnceCell::new();
     let process = Process {
         arguments,
@@ -163,8 +168,8 @@ pub(crate) fn memory_settings(configuration: &Configuration) -> MemorySettings {
 /// Opens the probes and the metrics before anything else, so that a start that takes long can be watched.
 async fn serve(
     arguments: &OperatorArguments,
-    registry: &Metrics,
-    metrics: &OperatorMetrics,
+    (registry, metrics): (&Metrics, &OperatorMetrics),
+    tls: Option<&TlsInForce>,
     parts: &Parts,
     (ready, callers): (&Readiness, &Callers),
 ) -> Result<(), Error> {
@@ -177,7 +182,7 @@ async fn serve(
         let (listener, router) = (address.listen().await?, metrics_router(registry.clone()));
         let server = Server::new("metrics").with_metrics(&metrics.http).with_limits(Limits::of_probes());
         let (server, router) = if arguments.metrics_secure {
-            server.for_authorized(router, None, Arc::new(callers.clone()))?
+            server.for_authorized(router, None, Arc::new(callers.clone()), tls)?
         } else {
             (server, router)
         };

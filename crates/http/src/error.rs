@@ -1,5 +1,7 @@
 //! The error type of this crate: why a server cannot run. Problems of a request are responses, not errors.
 
+use crate::tls::CertificateError;
+
 /// The reason why a server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
@@ -26,6 +28,15 @@ pub enum HttpError {
     /// A self-signed certificate could not be made.
     #[error("cannot make a certificate for TLS; this is a bug, report it, and pass --metrics-secure=false until then")]
     Certificate {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The files of TLS cannot be used.
+    #[error(transparent)]
+    Files(#[from] CertificateError),
+    /// A client of other replicas could not be made.
+    #[error("requests cannot be sent to other replicas")]
+    Client {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },

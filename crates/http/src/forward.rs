@@ -13,8 +13,10 @@ use reqwest::{Client, RequestBuilder};
 use tokio::time::timeout;
 use tracing::warn;
 
+use crate::error::HttpError;
 use crate::forwarder::{DEADLINE_MS, FORWARDED, Forwarder, NOT_DECIDED, Unanswered};
 use crate::request_id::X_REQUEST_ID;
+use crate::tls::TlsInForce;
 use crate::{answer, client};
 
 /// A leader that takes longer to accept a connection counts as gone.
@@ -47,11 +49,17 @@ enum ForwardError {
 }
 
 impl Forward {
-    /// One for the whole process. `me` is the identity of this process in the election.
-    pub fn new(me: &str) -> reqwest::Result<Self> {
-        let settings = || Client::builder().connect_timeout(CONNECT).redirect(Policy::none()).no_proxy();
-        let me = HeaderValue::from_str(me).unwrap_or(HeaderValue::from_static("1"));
-        Ok(Self { client: client::build(settings)?, me })
+    /// One for the whole process. `me` is the identity of this process in the election, `tls` the certificate that it shares with
+    /// the other replicas, if they serve over TLS.
+    pub fn new(me: &str, tls: Option<&TlsInForce>) -> Result<Self, HttpError> {
+        let tls = tls.map(TlsInForce::client_of_peers).transpose();
+        let tls = tls.map_err(|source| HttpError::Client { source: source.into() })?;
+        let settings = || {
+            let settings = Client::builder().connect_timeout(CONNECT).redirect(Policy::none()).no_proxy();
+            if let Some(tls) = &tls { settings.tls_backend_preconfigured(tls.clone()) } else { settings }
+        };
+        let client = client::build(settings).map_err(|source| HttpError::Client { source: source.into() })?;
+        Ok(Self { client, me: HeaderValue::from_str(me).unwrap_or(HeaderValue::from_static("1")) })
     }
 
     fn request(&self, target: (Method, &str), body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {

@@ -45,6 +45,10 @@ declare_metrics! {
             "Connections that the server closed by itself, by server and reason.";
         auth_disabled: IntGaugeVec["api"], "berth_auth_disabled",
             "1 if every client of the API may do everything, else 0. No series for an API that is not served.";
+        certificate_expiry: IntGaugeVec[], "berth_tls_certificate_expiry_timestamp_seconds",
+            "When the certificate of tls.certFile that is in use expires. No series without one.";
+        files_unusable: IntGaugeVec[], "berth_tls_files_unusable",
+            "1 if the files of TLS have changed and cannot be used, so that the former certificate stays in use, else 0. No series without files.";
     }
 }
 
@@ -52,6 +56,12 @@ impl HttpMetrics {
     /// Shows whether the callers of an API authenticate.
     pub fn show_access(&self, api: &'static str, access: Access) {
         self.auth_disabled.with_label_values(&[api]).set(access.is_open().into());
+    }
+
+    /// Shows the certificate in force of the listeners, and whether newer files cannot be used.
+    pub(crate) fn show_certificate(&self, expires: i64, are_files_unusable: bool) {
+        self.certificate_expiry.with_label_values::<&str>(&[]).set(expires);
+        self.files_unusable.with_label_values::<&str>(&[]).set(are_files_unusable.into());
     }
 
     /// Counts one answer. `route` is the pattern of the path, never the path.

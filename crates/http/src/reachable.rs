@@ -11,18 +11,39 @@ use crate::Address;
 /// How long the name of the peer may take to become an address.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How requests reach a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
 /// The base URL of the server that listens at `bind`, whose port is the real one (not 0), for example
 /// `http://10.0.0.7:8080`: with the IP that it is bound to, else with the IP of the pod (the environment's `POD_IP`),
 /// else with the address from which this machine reaches `peer` (host and port), because other machines that reach the
 /// same peer should reach it. `None` if none of them is known.
-pub async fn base_url(bind: &Address, pod_ip: Option<&str>, peer: Option<(&str, u16)>) -> Option<String> {
+pub async fn base_url(
+    scheme: Scheme,
+    bind: &Address,
+    pod_ip: Option<&str>,
+    peer: Option<(&str, u16)>,
+) -> Option<String> {
     let known = bind.host.as_deref().and_then(concrete).or_else(|| pod_ip.and_then(concrete));
     let ip = match (known, peer) {
         (Some(ip), _) => ip,
         (None, Some((host, port))) => source(host, port).await?,
         (None, None) => return None,
     };
-    (bind.port != 0).then(|| format!("http://{}", SocketAddr::new(ip, bind.port)))
+    (bind.port != 0).then(|| format!("{}://{}", scheme.as_str(), SocketAddr::new(ip, bind.port)))
 }
 
 /// The IP, unless it means all interfaces.
@@ -73,14 +94,15 @@ mod tests {
             (":8080", None, Some(("no-such-host.invalid", 6443)), None),
             (":0", Some("10.1.1.1"), peer, None),
         ] {
-            let found = base_url(&bound(bind), pod_ip, peer).await.map(|url| url.replace("[::1]", "127.0.0.1"));
+            let found =
+                base_url(Scheme::Http, &bound(bind), pod_ip, peer).await.map(|url| url.replace("[::1]", "127.0.0.1"));
             assert_eq!(found.as_deref(), expected, "{bind} {pod_ip:?} {peer:?}");
         }
     }
 
     #[tokio::test]
     async fn a_peer_in_brackets_is_an_address_of_ipv6() {
-        let found = base_url(&bound(":8080"), None, Some(("[::1]", 6443))).await;
+        let found = base_url(Scheme::Https, &bound(":8080"), None, Some(("[::1]", 6443))).await;
         let without_ipv6 = UdpSocket::bind("[::1]:0").await.is_err();
         assert_eq!(found.as_deref(), (!without_ipv6).then_some("http://[::1]:8080"));
     }

@@ -15,7 +15,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use berth_http::metrics::HttpMetrics;
-use berth_http::{Access, Address, Authorizer, Component, HttpError, Limits, Readiness, Server, health, needs_tls};
+use berth_http::{
+    Access, Address, Authorizer, Component, HttpError, Limits, Readiness, Server, TlsInForce, health, needs_tls,
+};
 use berth_openstack::TokenMetrics;
 use berth_openstack::authentication::{Authentication, Off};
 use berth_openstack::policy::Policies;
@@ -43,6 +45,8 @@ pub struct Settings {
     pub metrics_listen: Option<Address>,
     /// Who may read the metrics, and compare, over TLS; `None`: everyone, without TLS.
     pub metrics_readers: Option<Arc<dyn Authorizer>>,
+    /// The certificate of the listeners; `None`: the API is served without TLS.
+    pub tls: Option<TlsInForce>,
     /// Connections of the API, at most.
     pub connections: usize,
     /// Peers, such as proxies, that may have more than a quarter of them.
@@ -89,6 +93,9 @@ pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToke
     let ready = Readiness::new();
     let component = ready.component("ledger");
     let side_stop = CancellationToken::new();
+    if let Some(tls) = settings.tls.clone() {
+        tokio::spawn(side_stop.clone().run_until_cancelled_owned(tls.follow(http.clone())));
+    }
     let side = match &settings.metrics_listen {
         None => None,
         Some(address) => {
@@ -101,7 +108,8 @@ pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToke
                 None => (server, probes.merge(metrics).merge(router(watched.clone()))),
                 Some(readers) => {
                     let plain = probes.merge(local_only(router(watched.clone())));
-                    server.for_authorized(metrics.merge(router(watched.clone())), Some(plain), readers)?
+                    let routes = metrics.merge(router(watched.clone()));
+                    server.for_authorized(routes, Some(plain), readers, settings.tls.as_ref())?
                 }
             };
             Some(tokio::spawn(server.serve_apart(listener, routes, side_stop.clone())))
@@ -123,7 +131,7 @@ async fn serve_api(
     (watched, component): (Watched, berth_http::Component),
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let Settings { listen, connections, trusted_peers, database, authentication, .. } = settings;
+    let Settings { listen, tls, connections, trusted_peers, database, authentication, .. } = settings;
     let Settings { policies, cors, generation, randomize, .. } = settings;
     let listener = listen.listen().await?;
     let ledger: Arc<dyn Operated> = database.open(Arc::new(SystemClock), counted).await?;
@@ -138,6 +146,7 @@ async fn serve_api(
     let limits = limits.with_connections(connections, trusted_peers);
     let router = api.router();
     let server = Server::new("placement").with_metrics(http).with_limits(limits);
+    let server = tls.iter().try_fold(server, Server::over_tls)?;
     tracing::info!(address = %local(&listen, &listener), database = %database, "serving the Placement API");
     let work = async {
         // Until then clients wait in the queue of the listener. Without a ledger in that time they get 503.

@@ -29,6 +29,7 @@ mod section;
 mod settings;
 mod source;
 mod syncer;
+mod tls;
 mod token;
 mod unique;
 mod unused;
@@ -63,6 +64,7 @@ pub use safety::{DisruptionLimit, Pause};
 pub use scheduler::{Pipelines, Scheduler, TieBreak};
 pub use source::{DEFAULT_CONFIG, DEFAULT_SECRETS, Files, merge};
 pub use syncer::Syncer;
+pub use tls::{Tls, TlsVersion};
 pub use token::{Token, Tokens};
 pub use unused::{Cause, UNUSED};
 pub use usage_reconciler::UsageReconciler;
@@ -111,6 +113,8 @@ pub struct Configuration {
     pub history: History,
     /// `http`: the listeners of the APIs.
     pub http: Http,
+    /// `tls`: the certificate of the listeners.
+    pub tls: Tls,
     /// `placement`: the server of the Placement API.
     pub placement: Placement,
     /// The checks of `berth e2e-commitments`.
@@ -206,6 +210,7 @@ impl Configuration {
             keystone_keys,
             history: s.section("history", History::read),
             http: s.section("http", Http::read),
+            tls: s.section("tls", Tls::read),
             placement: s.section("placement", Placement::read),
             checks: Checks::read(s),
             common,

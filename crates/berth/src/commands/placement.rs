@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use berth_cluster::{Cluster, Clusters};
-use berth_http::{Access, Address, Authorizer, open_files};
+use berth_http::{Access, Address, Authorizer, HttpError, TlsInForce, open_files};
 use berth_openstack::TokenMetrics;
 use berth_openstack::authentication::Authentication;
 use berth_placement::ledger::{LedgerError, sqlite};
@@ -124,6 +124,7 @@ pub(super) fn settings(arguments: &PlacementArguments, configuration: &Configura
         listen: access.choose_address(API, Some(listen.clone()), listen, UNLESS_OPEN)?.into_address(),
         metrics_listen: Address::from_flag(metrics_listen)?,
         metrics_readers: None,
+        tls: TlsInForce::open(&configuration.tls).map_err(HttpError::from)?,
         connections: configuration.http.max_connections,
         trusted_peers: configuration.http.trusted_peers.clone(),
         database: database(arguments, configuration)?,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use berth_cluster::{Manager, home_server};
 use berth_http::metrics::HttpMetrics;
-use berth_http::{Access, Address, Component, Limits, ListenAddress, Readiness, Server, answer, base_url};
+use berth_http::{
+    Access, Address, Component, Limits, ListenAddress, Readiness, Scheme, Server, TlsInForce, answer, base_url,
+};
 use berth_liquid::server::{LiquidAccess, default_policies, router as liquid_router};
 use berth_scheduler_api::server::{Api, ApiLimits, TimeAndRandom, explain_router, router};
 use berth_scheduler_api::{Chosen, External, Forward, is_loopback_own};
@@ -57,6 +59,7 @@ pub(crate) struct AccessRemark {
 pub(super) struct Announced {
     served: ServedApis,
     liquid: LiquidPermissions,
+    tls: Option<TlsInForce>,
     wanted: Option<(Address, Component)>,
 }
 
@@ -64,6 +67,7 @@ pub(super) struct Announced {
 pub(super) struct Apis {
     served: ServedApis,
     liquid: LiquidPermissions,
+    tls: Option<TlsInForce>,
     open: Option<(Address, TcpListener, Component)>,
 }
 
@@ -137,7 +141,7 @@ impl AccessRemark {
 impl Announced {
     /// Says that there will be a listener, unless it is switched off or nothing is served by it.
     pub(super) fn new(
-        planned: PlannedApis,
+        (planned, tls): (PlannedApis, Option<TlsInForce>),
         configuration: &Configuration,
         ready: &Readiness,
         metrics: &HttpMetrics,
@@ -158,15 +162,15 @@ impl Announced {
             component.not_ready("its listener is not open yet");
             (address.into_address(), component)
         });
-        Ok(Self { served, liquid, wanted })
+        Ok(Self { served, liquid, tls, wanted })
     }
 
     pub(super) async fn listen(self) -> Result<Apis, Error> {
-        let Self { served, liquid, wanted } = self;
-        let Some((address, component)) = wanted else { return Ok(Apis { served, liquid, open: None }) };
+        let Self { served, liquid, tls, wanted } = self;
+        let Some((address, component)) = wanted else { return Ok(Apis { served, liquid, tls, open: None }) };
         let listener = address.listen().await?;
         let port = listener.local_addr().map_or(address.port, |local| local.port());
-        Ok(Apis { served, liquid, open: Some((Address { port, ..address }, listener, component)) })
+        Ok(Apis { served, liquid, tls, open: Some((Address { port, ..address }, listener, component)) })
     }
 }
 
@@ -237,7 +241,8 @@ impl Apis {
         let pod_ip = std::env::var("POD_IP").ok();
         let peer = home_server(kubeconfig).await;
         let peer = peer.as_ref().map(|(host, port)| (host.as_str(), *port));
-        base_url(address, pod_ip.as_deref(), peer).await
+        let scheme = if self.tls.is_some() { Scheme::Https } else { Scheme::Http };
+        base_url(scheme, address, pod_ip.as_deref(), peer).await
     }
 
     /// Serves, from now on: also as a follower, and before the first decision. If claims are made here, those of the
@@ -250,24 +255,25 @@ impl Apis {
         manager: &mut Manager,
         parts: &Parts,
     ) -> Result<Option<ClaimRestorer>, Error> {
-        let Self { served, liquid, open } = self;
+        let Self { served, liquid, tls, open } = self;
         let Some((address, listener, component)) = open else { return Ok(None) };
         let explainer = MemoryExplainer::new(memory, deciding.clone(), environment.clock.clone());
         let mut routes = explain_router(explainer, Arc::new(callers.clone()));
         let mut restorer = None;
         if served.scheduler {
-            let api = scheduler_api(memory, environment, deciding, manager, parts)?;
+            let api = scheduler_api(memory, environment, (deciding, tls.as_ref()), manager, parts)?;
             restorer = Some(api.backend().restorer());
             routes = routes.merge(router(Arc::new(api)));
         }
         if served.liquid {
-            let forwarder = Arc::new(forward(deciding)?);
+            let forwarder = Arc::new(forward(deciding, tls.as_ref())?);
             let api = liquid_api(memory, environment, (deciding, forwarder), liquid, manager, &parts.stop)?;
             routes = routes.merge(liquid_router(Arc::new(api)));
         }
         let http = &environment.configuration.http;
         let bounds = Limits::default().with_connections(http.max_connections, http.trusted_peers.clone());
         let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(bounds);
+        let server = tls.iter().try_fold(server, Server::over_tls)?;
         parts.spawn("the listener of the APIs", server.serve(listener, answer::refusals(routes), parts.stop.clone()));
         info!(%address, "serving the {}", served.as_str());
         if served.scheduler {
@@ -283,21 +289,21 @@ impl Apis {
 fn scheduler_api(
     memory: &Memory,
     environment: &Environment<'_>,
-    deciding: &DecidingState,
+    (deciding, tls): (&DecidingState, Option<&TlsInForce>),
     manager: &mut Manager,
     parts: &Parts,
 ) -> Result<Api<Nova>, Error> {
     let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
     let keys = &environment.configuration.scheduler;
     let tokens = tokens::follow(keys, parts)?;
-    let forward = forward(deciding)?;
+    let forward = forward(deciding, tls)?;
     let surroundings = TimeAndRandom::since(memory.started_at(), environment.clock.clone());
     let limits = ApiLimits::default().with_body(keys.max_body_bytes);
     Ok(Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone()).with_tokens(tokens))
 }
 
-fn forward(deciding: &DecidingState) -> Result<Forward, Error> {
-    Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })
+fn forward(deciding: &DecidingState, tls: Option<&TlsInForce>) -> Result<Forward, Error> {
+    Ok(Forward::new(deciding.me(), tls)?)
 }
 
 async fn report_pipelines(memory: Memory, component: Component, parts: Parts) {

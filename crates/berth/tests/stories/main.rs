@@ -51,6 +51,7 @@ mod restored_etcd;
 mod rights;
 mod start;
 mod taking_over;
+mod tls;
 mod usage;
 mod vms;
 mod who_may_call;

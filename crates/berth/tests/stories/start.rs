@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use berth_control_plane::{ControlPlane, Part};
 use berth_crds::generate;
+use rcgen::KeyPair;
 use serde_json::{Value, json};
 
 use crate::preflight::missing_and_old_crds_are_named;
@@ -16,6 +17,7 @@ use crate::support::old_server::OldServer;
 use crate::support::operator::Operator;
 use crate::support::waiting::until;
 use crate::support::world::client;
+use crate::tls::{keys as tls_keys, write_pair};
 
 /// Far more than a refused start takes.
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);
@@ -186,6 +188,19 @@ fn an_election_without_a_name_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let nameless = config(folder.path(), &json!({ "leaderElectionID": "" }));
     refuses(&["--leader-elect", &nameless], &["--leader-elect needs a name for the lease: give leaderElectionID"]);
+}
+
+#[test]
+fn a_certificate_without_its_key_or_with_another_one_ends_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    write_pair(folder.path(), 2090);
+    let config = folder.path().join("conf.json");
+    fs::write(&config, tls_keys(folder.path()).to_string()).unwrap();
+    let config = format!("--config={}", config.display());
+    fs::write(folder.path().join("tls.key"), KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    refuses(&[&config], &["the key in tls.keyFile is not that of the certificate in tls.certFile; replace both files"]);
+    fs::remove_file(folder.path().join("tls.key")).unwrap();
+    refuses(&[&config], &["tls.key cannot be read: "]);
 }
 
 #[test]

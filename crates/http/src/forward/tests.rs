@@ -9,7 +9,7 @@ const PATH: &str = "/scheduler/nova/external";
 const LONG: Duration = Duration::from_secs(20);
 
 fn forward() -> Forward {
-    Forward::new("pod-1_5f0c").unwrap()
+    Forward::new("pod-1_5f0c", None).unwrap()
 }
 
 fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -149,5 +149,5 @@ async fn a_request_may_be_sent_again_if_no_leader_has_answered_it() {
 
 #[test]
 fn an_identity_that_fits_no_header_is_a_one() {
-    assert_eq!(Forward::new("a\nb").unwrap().me, "1");
+    assert_eq!(Forward::new("a\nb", None).unwrap().me, "1");
 }

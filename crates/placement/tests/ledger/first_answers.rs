@@ -41,6 +41,7 @@ async fn the_first_request_waits_for_the_ledger() {
         listen: address.to_string().parse().unwrap(),
         metrics_listen: None,
         metrics_readers: None,
+        tls: None,
         connections: 64,
         trusted_peers: BTreeSet::new(),
         database: url.parse().unwrap(),

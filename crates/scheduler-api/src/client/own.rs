@@ -5,12 +5,11 @@ use reqwest::Url;
 
 use crate::server::PATH;
 
-/// True for plain HTTP to a loopback address at the port where our own API listens, and to the path of our own
-/// scheduler API.
+/// True for a loopback address, the port where our own API listens, and the path of our own scheduler API.
 pub fn is_loopback_own(url: &str, bind_port: u16) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let plain = url.query().is_none() && url.fragment().is_none();
-    let ours = url.scheme() == "http" && url.port_or_known_default() == Some(bind_port) && url.path() == PATH;
+    let ours = url.port_or_known_default() == Some(bind_port) && url.path() == PATH;
     plain && ours && url.host_str().is_some_and(is_loopback)
 }
 
@@ -27,6 +26,7 @@ mod tests {
     fn a_loopback_url_at_our_own_port_with_our_path_is_our_own() {
         for own in [
             "http://localhost:8080/scheduler/nova/external",
+            "https://localhost:8080/scheduler/nova/external",
             "http://LOCALHOST:8080/scheduler/nova/external",
             "http://127.0.0.1:8080/scheduler/nova/external",
             "http://127.1.2.3:8080/scheduler/nova/external",
@@ -50,7 +50,6 @@ mod tests {
             "http://localhost:8080/other",
             "http://localhost:8080/scheduler/nova/external/",
             "http://localhost:8080/scheduler/nova/external?x=1",
-            "https://localhost:8080/scheduler/nova/external",
             "localhost:8080/scheduler/nova/external",
             "",
         ] {

@@ -49,7 +49,7 @@ impl Server {
         let surroundings =
             TimeAndRandom { now: Arc::new(|| Duration::ZERO), clock: Arc::new(AtEpoch), chance: Arc::new(|| 0) };
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
-        let forward = Forward::new("follower").unwrap();
+        let forward = Forward::new("follower", None).unwrap();
         let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
         let api = Api::new(process, forward, surroundings, ApiLimits::default(), counted);
         let api = api.with_tokens(Some(watch::channel(token().into()).1));

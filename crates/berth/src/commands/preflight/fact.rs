@@ -22,6 +22,8 @@ pub(super) enum Fact {
     Access(AccessRemark),
     Tokens(Result<bool, String>),
     Listener(Listener),
+    /// The certificate of the listeners: how many days it is valid for, less than zero once it has expired.
+    Certificate(Result<i64, String>),
     /// There is no way to the home cluster, or it does not answer.
     NoHome(String),
     Cluster {

@@ -34,6 +34,7 @@ fn findings_of(fact: &Fact) -> Vec<Finding> {
         Fact::Tokens(Ok(false)) => Vec::new(),
         Fact::Tokens(Err(why)) => one(State::Failure, "tokens", why.clone()),
         Fact::Listener(listener) => of_listener(listener).into_iter().collect(),
+        Fact::Certificate(certificate) => vec![of_certificate(certificate)],
         Fact::NoHome(why) => one(State::Failure, "cluster home", why.clone()),
         Fact::Cluster { name, is_home, examination } => of_cluster(name, *is_home, examination),
         Fact::Definition { is_ours, definition } => of_definition(*is_ours, definition),
@@ -54,6 +55,21 @@ fn state_of(severity: Severity) -> State {
         Severity::Unknown | Severity::Warning => State::Warning,
         Severity::Info => State::Ok,
     }
+}
+
+/// Days before it expires from which a certificate is warned about: those of the alert.
+const RENEWED_BEFORE: i64 = 7;
+
+fn of_certificate(certificate: &Result<i64, String>) -> Finding {
+    let (state, text) = match certificate {
+        Err(why) => (State::Failure, why.clone()),
+        Ok(..0) => (State::Failure, "the certificate in tls.certFile has expired; renew it".to_owned()),
+        Ok(days @ ..RENEWED_BEFORE) => {
+            (State::Warning, format!("the certificate in tls.certFile is valid for {days} more days; renew it"))
+        }
+        Ok(days) => (State::Ok, format!("the certificate in tls.certFile is valid for {days} more days")),
+    };
+    Finding::new(state, "tls", text)
 }
 
 fn of_listener(Listener { what, address, taken, .. }: &Listener) -> Option<Finding> {

@@ -1,7 +1,8 @@
-//! The addresses of flags: whether they can be read, and opened at the moment.
+//! The addresses of flags: whether they can be read, and opened at the moment; and the certificate that they serve.
 
 use berth_cluster::chain;
-use berth_http::{Address, HttpError};
+use berth_http::{Address, CertificateError, HttpError, TlsInForce};
+use jiff::Timestamp;
 
 use super::fact::{Fact, Listener};
 
@@ -16,4 +17,11 @@ pub(super) async fn try_listener(
         _ => None,
     };
     Fact::Listener(Listener { what, flag, address: address.map_err(|error| chain(&error)), taken })
+}
+
+/// `None` if the listeners serve without TLS.
+pub(super) fn read_certificate(opened: Result<Option<TlsInForce>, CertificateError>) -> Option<Fact> {
+    const DAY: i64 = 24 * 60 * 60;
+    let days = |tls: TlsInForce| (tls.expires() - Timestamp::now().as_second()).div_euclid(DAY);
+    opened.map(|tls| tls.map(days)).map_err(|error| error.to_string()).transpose().map(Fact::Certificate)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_cluster::{Cluster, Clusters, Routes, chain};
-use berth_http::Address;
+use berth_http::{Address, TlsInForce};
 use berth_scheduler_api::claims;
 use berth_telemetry::config::{Configuration, Controller, Files};
 use futures::future::{join, join_all, join3};
@@ -13,7 +13,7 @@ use super::super::config::ConfigReport;
 use super::clusters::{ask_cluster, try_config_map, try_lease};
 use super::credentials::try_logins;
 use super::fact::Fact;
-use super::listeners::try_listener;
+use super::listeners::{read_certificate, try_listener};
 use crate::args::OperatorArguments;
 use crate::error::Error;
 use crate::operator::{PlannedApis, duties, memory_settings, needs_of, provided, user_agent};
@@ -40,7 +40,7 @@ pub(super) fn configuration_facts(findings: Vec<(berth_telemetry::config::Severi
     findings.into_iter().map(|(severity, text)| Fact::Configuration { severity, text }).collect()
 }
 
-/// What is decided without a cluster: flags, tokens, and the addresses. The files of TLS belong here.
+/// What is decided without a cluster: flags, tokens, the addresses and their certificate.
 async fn own_facts(
     arguments: &OperatorArguments,
     configuration: &Configuration,
@@ -65,6 +65,7 @@ async fn own_facts(
     if planned.is_ok() {
         facts.push(try_listener("APIs", "--api-bind-address", Ok(address)).await);
     }
+    facts.extend(read_certificate(TlsInForce::open(&configuration.tls)));
     facts
 }
 

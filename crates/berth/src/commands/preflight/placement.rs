@@ -10,7 +10,7 @@ use super::super::placement::{has_secure_metrics, mode, settings};
 use super::clusters::ask_cluster;
 use super::credentials::try_logins;
 use super::fact::Fact;
-use super::listeners::try_listener;
+use super::listeners::{read_certificate, try_listener};
 use super::operator::configuration_facts;
 use crate::args::PlacementArguments;
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub(super) async fn gather(arguments: &PlacementArguments) -> Result<Vec<Fact>, 
     Ok(facts)
 }
 
-/// What is decided without a cluster: flags, the addresses and the database. The files of TLS belong here.
+/// What is decided without a cluster: flags, the addresses, their certificate and the database.
 async fn own_facts(arguments: &PlacementArguments, configuration: &Configuration) -> Vec<Fact> {
     let settings = match settings(arguments, configuration) {
         Ok(settings) => settings,
@@ -41,7 +41,8 @@ async fn own_facts(arguments: &PlacementArguments, configuration: &Configuration
         database.inspect(),
     )
     .await;
-    vec![api, metrics, Fact::Ledger { database: database.to_string(), state }]
+    let ledger = Fact::Ledger { database: database.to_string(), state };
+    [api, metrics, ledger].into_iter().chain(read_certificate(Ok(settings.tls))).collect()
 }
 
 /// The cluster with the Secrets, which also knows who may read metrics; and the login with those Secrets.

@@ -48,6 +48,14 @@ fn who_can_call_is_a_warning_if_it_is_everyone() {
     assert!(assessed(Fact::Tokens(Ok(false))).is_empty(), "there are none");
 }
 
+#[test]
+fn a_certificate_that_expires_soon_is_a_warning_and_one_that_cannot_be_served_a_failure() {
+    finds(Fact::Certificate(Ok(90)), State::Ok, "tls: ", "valid for 90 more days");
+    finds(Fact::Certificate(Ok(6)), State::Warning, "tls: ", "valid for 6 more days; renew it");
+    finds(Fact::Certificate(Ok(-1)), State::Failure, "tls: ", "has expired; renew it");
+    finds(Fact::Certificate(Err("no key".to_owned())), State::Failure, "tls: no key", "");
+}
+
 fn listener(what: &'static str, address: &str, taken: Option<&str>) -> Fact {
     let address = Address::from_flag(address).map_err(|error| error.to_string());
     Fact::Listener(Listener { what, flag: what, address, taken: taken.map(str::to_owned) })
@@ -65,7 +73,11 @@ fn an_address_is_free_or_taken_or_wrong() {
 fn two_flags_may_not_name_one_address() {
     let clash = |one: &str, other: &str| {
         let found = assess(&[listener("a", one, None), listener("b", other, None)]);
-        found.iter().filter(|finding| finding.state == State::Failure).map(|finding| finding.text.clone()).collect()
+        found
+            .iter()
+            .filter(|finding| finding.state == State::Failure)
+            .map(|finding| finding.text.clone())
+            .collect::<Vec<_>>()
     };
     let none: Vec<String> = Vec::new();
     for (one, other) in [(":80", ":80"), (":80", "127.0.0.1:80"), ("[::]:80", "10.0.0.1:80"), ("a:80", "a:80")] {
