@@ -24,7 +24,33 @@
 {{- if include "berth.operator.mountsToken" . -}}
 {{- $_ := set $conf "scheduler" (set (deepCopy ($conf.scheduler | default dict)) "tokenFile" "/etc/berth/token/token") -}}
 {{- end -}}
+{{- if .Values.operator.tls.existingSecret -}}
+{{- $_ := set $conf "tls" (include "berth.tls.conf" .Values.operator.tls | fromJson) -}}
+{{- end -}}
 {{- toPrettyJson $conf -}}
+{{- end -}}
+
+{{/* The key `tls` of a configuration; the argument is `tls` of the values. */}}
+{{- define "berth.tls.conf" -}}
+{{- $files := dict "certFile" "/etc/berth/tls/tls.crt" "keyFile" "/etc/berth/tls/tls.key" "minVersion" .minVersion -}}
+{{- if .authority -}}
+{{- $_ := set $files "caFile" "/etc/berth/tls/ca.crt" -}}
+{{- end -}}
+{{- toJson $files -}}
+{{- end -}}
+
+{{/* The volume with these files. */}}
+{{- define "berth.tls.volume" -}}
+{{- $items := list (dict "key" .certificate "path" "tls.crt") (dict "key" .key "path" "tls.key") -}}
+{{- if .authority -}}
+{{- $items = append $items (dict "key" .authority "path" "ca.crt") -}}
+{{- end -}}
+{{- toJson (dict "name" "tls" "secret" (dict "secretName" .existingSecret "defaultMode" 288 "items" $items)) -}}
+{{- end -}}
+
+{{/* The scheme of a listener; the argument is `tls` of the values. */}}
+{{- define "berth.tls.scheme" -}}
+{{- ternary "https" "http" (.existingSecret | empty | not) -}}
 {{- end -}}
 
 {{- define "berth.operator.secretConf" -}}
@@ -35,6 +61,9 @@
 {{- $conf := deepCopy .Values.placement.config -}}
 {{- if not (hasKey $conf "userAgent") -}}
 {{- $_ := set $conf "userAgent" (dict "component" .Release.Name "version" .Chart.AppVersion) -}}
+{{- end -}}
+{{- if .Values.placement.tls.existingSecret -}}
+{{- $_ := set $conf "tls" (include "berth.tls.conf" .Values.placement.tls | fromJson) -}}
 {{- end -}}
 {{- toPrettyJson $conf -}}
 {{- end -}}
