@@ -27,8 +27,8 @@ fn checked_out() -> Option<String> {
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
     }
-    let branch = git(root, &["rev-parse", "--symbolic-full-name", "HEAD"])?;
-    for place in ["HEAD", branch.as_str(), "packed-refs"] {
+    // The second one grows with each commit and checkout, wherever the branch is kept.
+    for place in ["HEAD", "logs/HEAD"] {
         let path = root.join(git(root, &["rev-parse", "--git-path", place])?);
         // A file that is missing would count as changed in every build.
         if path.exists() {
