@@ -454,3 +454,19 @@ fn impairment(cluster: &ClusterName, stores: &Stores, cluster_health: &ClusterHe
     let unfit = cluster_health.problems_of(cluster).into_iter().next();
     unfit.or_else(|| stores.unsynced(cluster).first().map(|(_, partial)| partial.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chart_gives_a_pod_more_time_than_the_process_takes_to_end() {
+        const DEPLOYMENT: &str = include_str!("../../../charts/berth/templates/operator/deployment.yaml");
+        const CHECKS: &str = include_str!("../../../charts/berth/templates/checks.yaml");
+        let (_, sleep) = DEPLOYMENT.split_once("sleep:\n                seconds: ").unwrap();
+        let sleep: u64 = sleep.lines().next().unwrap().parse().unwrap();
+        let seconds = sleep + u64::try_from(ENDS_WITHIN.as_millis().div_ceil(1000)).unwrap();
+        let check = format!("if le (int .Values.operator.terminationGracePeriodSeconds) {seconds} ");
+        assert!(CHECKS.contains(&check), "{check}");
+    }
+}
