@@ -104,6 +104,6 @@ mod tests {
     async fn a_peer_in_brackets_is_an_address_of_ipv6() {
         let found = base_url(Scheme::Https, &bound(":8080"), None, Some(("[::1]", 6443))).await;
         let without_ipv6 = UdpSocket::bind("[::1]:0").await.is_err();
-        assert_eq!(found.as_deref(), (!without_ipv6).then_some("http://[::1]:8080"));
+        assert_eq!(found.as_deref(), (!without_ipv6).then_some("https://[::1]:8080"));
     }
 }

@@ -186,7 +186,7 @@ async fn an_upgrade_keeps_the_token_and_what_belongs_to_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_port_of_the_cluster_itself_is_looked_up() {
+async fn the_port_of_the_cluster_and_the_keys_of_a_certificate_are_looked_up() {
     let scene = Scene::start().await;
     let slice = json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
@@ -199,6 +199,15 @@ async fn the_port_of_the_cluster_itself_is_looked_up() {
     let chart = chart();
     let rendered = scene.helm(&["install", RELEASE, &chart, "--namespace", "default", "--dry-run=server"]).unwrap();
     assert!(rendered.contains("- port: 16443"), "{rendered}");
+
+    let secret = ["create", "secret", "generic", "half", "--namespace", "default", "--from-literal=tls.crt=x"];
+    scene.kubectl(&secret, None).await.unwrap();
+    let install = ["install", RELEASE, &chart, "--namespace", "default", "--dry-run=server"];
+    let with = |more: &[&str]| scene.helm(&[&install[..], &["--set", "operator.tls.existingSecret=half"], more].concat());
+    let refused = with(&[]).unwrap_err();
+    let advice = "the Secret half has no tls.key; add it, or set operator.tls.key to the key that it has";
+    assert!(refused.contains(advice), "{refused}");
+    assert!(with(&["--set", "operator.tls.key=tls.crt"]).is_ok());
     scene.control_plane.stop().await.unwrap();
 }
 

@@ -103,5 +103,8 @@ async fn replicas_forward_over_tls_and_use_new_certificates_without_a_restart() 
     let lines = log.lines().filter(|line| line.contains("the former certificate stays in use")).count();
     assert_eq!(lines, 1, "{log}");
     assert_eq!(ask(&client, api, "vm-3").await.unwrap(), ["node1"]);
+
+    // With a key of another certificate it would not start again.
+    write_pair(folder.path(), 2092);
     replicas.end(leader).await;
 }
