@@ -30,7 +30,9 @@ fn shipped(folder: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config").join(folder);
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap());
-    files.flat_map(|text| text.split("---\n").map(str::to_owned).collect::<Vec<_>>()).collect()
+    let all = files.flat_map(|text| text.split("---\n").map(str::to_owned).collect::<Vec<_>>());
+    // A file begins with what it is.
+    all.filter(|document| document.contains("kind:")).collect()
 }
 
 /// Documents by kind, namespace and name, with the text of their rules, which has the reasons.
