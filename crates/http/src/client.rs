@@ -29,12 +29,16 @@ pub fn line(error: reqwest::Error) -> String {
 /// Whether the certificate of the server is signed by nobody whom this process trusts.
 fn is_of_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
     let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
-    let is_that = |error: &(dyn Error + 'static)| error.downcast_ref::<rustls::Error>() == Some(&unknown);
-    // The source of an error of I/O is that of the error in it, which is left out.
-    let inner = |error: &(dyn Error + 'static)| {
-        error.downcast_ref::<io::Error>().and_then(io::Error::get_ref).is_some_and(|inner| is_that(inner))
-    };
-    iter::successors(Some(error), |error| (*error).source()).any(|error| is_that(error) || inner(error))
+    iter::successors(Some(error), |error| cause(*error))
+        .any(|error| error.downcast_ref::<rustls::Error>() == Some(&unknown))
+}
+
+/// An error of I/O leaves out the error that it was made of: its source is the source of that one.
+fn cause<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
 }
 
 /// The first bytes of a body, and whether it ended there.
@@ -52,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_unknown_issuer_is_told_from_other_faults_of_certificates() {
-        let fault = |fault| io::Error::other(rustls::Error::InvalidCertificate(fault));
+        let fault = |fault| io::Error::other(io::Error::other(rustls::Error::InvalidCertificate(fault)));
         assert!(is_of_unknown_issuer(&fault(CertificateError::UnknownIssuer)));
         assert!(!is_of_unknown_issuer(&fault(CertificateError::Expired)));
         assert!(!is_of_unknown_issuer(&io::Error::other("UnknownIssuer")));
