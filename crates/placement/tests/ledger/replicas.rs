@@ -4,16 +4,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_placement::ledger::postgres::PostgresLedger;
-use berth_placement::ledger::{Ledger as _, LedgerError};
+use berth_placement::ledger::{Inspected, Ledger as _, LedgerError};
 use berth_placement_model::{Command, Key};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use crate::world::{OLD_ROWS, Still, World, claim, listed, metrics, soon};
+use crate::world::{OLD_ROWS, Still, World, claim, fresh_database, listed, metrics, soon};
 
 async fn used(world: &World, replica: usize) -> u64 {
     let model = world.ledgers[replica].model(soon()).await.unwrap();
     let provider = model.provider(&Key::new("p1")).unwrap();
     provider.inventories().iter().map(|(_, held)| held.used).sum()
+}
+
+#[tokio::test]
+async fn a_database_is_inspected_without_being_changed() {
+    let url = fresh_database().await;
+    for _ in 0..2 {
+        assert_eq!(PostgresLedger::inspect(&url).await.unwrap(), Inspected::Empty);
+    }
+    drop(PostgresLedger::open(&url, Arc::new(Still), metrics()).await.unwrap());
+    assert_eq!(PostgresLedger::inspect(&url).await.unwrap(), Inspected::UpToDate);
+    let mut foreign = PgConnection::connect(&url).await.unwrap();
+    foreign.execute("UPDATE schema SET version = 1").await.unwrap();
+    assert_eq!(PostgresLedger::inspect(&url).await.unwrap(), Inspected::Outdated { migrations: 1 });
+    foreign.execute("UPDATE schema SET oldest_binary = 99").await.unwrap();
+    assert!(matches!(PostgresLedger::inspect(&url).await, Err(LedgerError::TooNew { .. })));
 }
 
 /// A foreign transaction with a lower ID than those that commit before it.
