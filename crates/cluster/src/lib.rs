@@ -82,8 +82,8 @@ pub use metrics::{
 };
 pub use pause::{PauseCause, Pauses};
 pub use preflight::{Examination, Need, Preflight, Verb, examine, preflight};
-pub use published_schemas::published_definitions;
 pub use project_key::ProjectKey;
+pub use published_schemas::published_definitions;
 pub use read_once::{Listed, ReadError, leave_out, read_pages};
 pub use rehearsal::{Rehearsal, rehearse_config_map, rehearse_lease};
 pub use rights::{Right, Role, Rule, in_remotes, needs, roles};

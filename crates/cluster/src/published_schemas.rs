@@ -1,4 +1,4 @@
-//! Compares the schemas that an API server publishes (OpenAPI) with what we need. Every account may read them, unlike the CRDs
+//! Compares the schemas that an API server publishes (`OpenAPI`) with what we need. Every account may read them, unlike the CRDs
 //! themselves.
 
 use std::collections::BTreeMap;

@@ -93,15 +93,21 @@ fn split(rendered: &str, folder: &Folder) -> BTreeMap<String, String> {
     for document in rendered.split("---\n") {
         let Some((source, document)) = document.split_once('\n') else { continue };
         let Some(template) = source.strip_prefix("# Source: ") else { continue };
-        let has_kind = document.lines().any(|line| line.strip_prefix("kind: ").is_some_and(|kind| KINDS.contains(&kind)));
+        let has_kind =
+            document.lines().any(|line| line.strip_prefix("kind: ").is_some_and(|kind| KINDS.contains(&kind)));
         let is_meant = folder.only.is_empty() || document.contains(&format!("\n  name: {}\n", folder.only));
         if !has_kind || !is_meant {
             continue;
         }
         let text = files.entry(name(template)).or_insert_with(|| {
-            format!("# {}\n# Written by `make chart-files` from {}.\n", folder.about, template.replacen("berth", "charts/berth", 1))
+            format!(
+                "# {}\n# Written by `make chart-files` from {}.\n",
+                folder.about,
+                template.replacen("berth", "charts/berth", 1)
+            )
         });
-        *text += &format!("---\n{}", normalized(document));
+        text.push_str("---\n");
+        text.push_str(&normalized(document));
     }
     files
 }

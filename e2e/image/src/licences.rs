@@ -39,7 +39,7 @@ pub fn text() -> Result<String, Error> {
     for package in packages::of_all_targets()? {
         let Some(source) = sources.get(&package) else { return Err(Error::NoText(label(&package))) };
         for text in of_package(&package, source, &apache)? {
-            texts.add(text, format!("{} ({})", label(&package), source.licence));
+            texts.add(&text, format!("{} ({})", label(&package), source.licence));
         }
     }
     for (name, licence, file) in OTHERS {
@@ -48,7 +48,7 @@ pub fn text() -> Result<String, Error> {
             None if licence == APACHE => apache.clone(),
             None => String::new(),
         };
-        texts.add(text, format!("{name} ({licence})"));
+        texts.add(&text, format!("{name} ({licence})"));
     }
     Ok(texts.render())
 }
@@ -59,7 +59,7 @@ fn label(package: &Package) -> String {
 
 /// The texts that a package is used under, with its notices.
 fn of_package(package: &Package, source: &Source, apache: &str) -> Result<Vec<String>, Error> {
-    let files = files(&source.folder)?;
+    let files = files(&source.folder);
     if may_be_apache(&source.licence) {
         let notices = files.iter().filter(|file| begins_with(file, "notice"));
         let notices = notices.map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
@@ -78,7 +78,7 @@ fn may_be_apache(licence: &str) -> bool {
 }
 
 /// In the order of their names. Sources in C have a licence of their own, one folder down.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in [folder.to_owned(), folder.join("jemalloc")] {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
@@ -86,12 +86,12 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     found.retain(|path| NAMES.iter().any(|name| begins_with(path, name)));
     found.sort();
-    Ok(found)
+    found
 }
 
 fn begins_with(file: &Path, name: &str) -> bool {
     let own = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    own.starts_with(name) && !own.ends_with(".rs")
+    own.starts_with(name) && file.extension().is_none_or(|extension| extension != "rs")
 }
 
 fn read(file: &Path) -> Result<String, Error> {
@@ -103,7 +103,7 @@ fn read(file: &Path) -> Result<String, Error> {
 struct Texts(BTreeMap<String, Vec<String>>);
 
 impl Texts {
-    fn add(&mut self, text: String, of: String) {
+    fn add(&mut self, text: &str, of: String) {
         let lines: Vec<_> = text.lines().map(str::trim_end).collect();
         self.0.entry(lines.join("\n").trim_matches('\n').to_owned()).or_default().push(of);
     }
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn a_text_is_there_once_with_all_that_it_is_for() {
         let mut texts = Texts::default();
-        texts.add("the terms  \n\n".to_owned(), "a 1.0 (MIT)".to_owned());
-        texts.add("other terms".to_owned(), "b 1.0 (ISC)".to_owned());
-        texts.add("\nthe terms".to_owned(), "c 1.0 (MIT)".to_owned());
+        texts.add("the terms  \n\n", "a 1.0 (MIT)".to_owned());
+        texts.add("other terms", "b 1.0 (ISC)".to_owned());
+        texts.add("\nthe terms", "c 1.0 (MIT)".to_owned());
         let rule = "=".repeat(80);
         let expected =
             format!("{HEAD}\n{rule}\na 1.0 (MIT)\nc 1.0 (MIT)\n\nthe terms\n\n{rule}\nb 1.0 (ISC)\n\nother terms\n");

@@ -25,12 +25,12 @@ use crate::error::Error;
 
 /// Of an operator.
 pub(super) fn run(arguments: &PreflightArguments) -> Result<(), Error> {
-    finish(arguments.output, gathered(operator::gather(&arguments.operator))?)
+    finish(arguments.output, &gathered(operator::gather(&arguments.operator))?)
 }
 
 /// Of a server of the Placement API.
 pub(super) fn run_for_placement(arguments: &PlacementArguments, form: Output) -> Result<(), Error> {
-    finish(form, gathered(placement::gather(arguments))?)
+    finish(form, &gathered(placement::gather(arguments))?)
 }
 
 fn gathered(gathering: impl Future<Output = Result<Vec<Fact>, Error>>) -> Result<Vec<Fact>, Error> {
@@ -38,8 +38,8 @@ fn gathered(gathering: impl Future<Output = Result<Vec<Fact>, Error>>) -> Result
     runtime.map_err(|source| Error::Runtime { source })?.block_on(gathering)
 }
 
-fn finish(form: Output, facts: Vec<Fact>) -> Result<(), Error> {
-    let report = Report::new(assess(&facts));
+fn finish(form: Output, facts: &[Fact]) -> Result<(), Error> {
+    let report = Report::new(assess(facts));
     output::show(form, &report, Report::text)?;
     match (report.failures, form) {
         (0, _) => Ok(()),

@@ -30,7 +30,7 @@ enum Place {
 pub(super) fn run(arguments: &RbacArguments) -> Result<(), Error> {
     let place = if arguments.remote { Place::Remote } else { Place::Home };
     let documents = documents(place, &arguments.namespace);
-    output::print(&documents.iter().map(|document| format!("---\n{document}")).collect::<String>())
+    output::print(&documents.iter().flat_map(|document| ["---\n", document]).collect::<String>())
 }
 
 /// The namespace comes first, for those who apply the documents in their order.

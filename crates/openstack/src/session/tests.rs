@@ -171,8 +171,8 @@ async fn hostile(head: String) -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
             counts.0.fetch_add(1, Ordering::Relaxed);
             let _ = stream.read(&mut [0; 4096]).await;
             let _ = stream.write_all(head.as_bytes()).await;
-            while stream.write_all(&[b' '; 1 << 16]).await.is_ok() {
-                counts.1.fetch_add(1 << 16, Ordering::Relaxed);
+            while stream.write_all(&[b' '; 1 << 14]).await.is_ok() {
+                counts.1.fetch_add(1 << 14, Ordering::Relaxed);
             }
         }
     });

@@ -63,10 +63,7 @@ impl Report {
 
     pub(super) fn text(&self) -> String {
         let line = |Finding { state, about, text }: &Finding| format!("{:<8} {about}: {text}\n", state.as_str());
-        let mut text: String = self.findings.iter().map(line).collect();
-        if self.failures == 0 {
-            text.push_str(&format!("{}\n", self.summary()));
-        }
-        text
+        let lines = self.findings.iter().map(line);
+        lines.chain((self.failures == 0).then(|| self.summary() + "\n")).collect()
     }
 }

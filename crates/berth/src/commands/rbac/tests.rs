@@ -259,8 +259,8 @@ fn roles_for_people_have_no_bindings_and_change_nothing_but_by_dry_runs() {
 #[test]
 fn what_a_remote_is_not_asked_for_is_not_granted_there() {
     let resources = |place| {
-        let roles = parsed(place, SYSTEM).into_iter().filter(|one| one["metadata"]["name"] == "berth");
-        let rules = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default());
+        let own = parsed(place, SYSTEM).into_iter().filter(|one| one["metadata"]["name"] == "berth");
+        let rules = own.flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default());
         rules.map(|rule| rule["resources"][0].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
     };
     let (home, remote) = (resources(Place::Home), resources(Place::Remote));
