@@ -121,7 +121,7 @@ fn nothing_else_is_there_and_nothing_can_be_written() {
         (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
     };
     assert_eq!(run(&["--version"]), (true, format!("berth {}\n", env!("CARGO_PKG_VERSION"))));
-    let (succeeds, text) = run(&["config", "check", "--config=/etc/passwd"]);
+    let (succeeds, text) = run(&["config", "check", "/etc/passwd"]);
     assert!(!succeeds && text.contains("/etc/passwd"), "{text}");
     let (succeeds, text) = run(&["crds", "--directory=/crds"]);
     assert!(!succeeds && text.contains("Read-only file system"), "{text}");
