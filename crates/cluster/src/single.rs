@@ -127,14 +127,36 @@ impl<K: SingleKind> Single<K> {
         Api::namespaced(self.clusters.home().client.clone(), &self.shared.namespace)
     }
 
-    /// The namespace in the home cluster that has an object of this name, if we may look: our own one first.
-    pub async fn find(clusters: &Clusters, name: &str) -> Option<String> {
-        let client = &clusters.home().client;
+    /// The object of this name in the namespace of the home cluster that has it, our own one first; and why the others
+    /// cannot be searched, if they cannot.
+    pub async fn find(clusters: &Clusters, name: &str) -> (Self, Option<WriteError>) {
+        let own = clusters.home().client.default_namespace();
+        let (found, unsearched) = match Self::namespaces(clusters, name).await {
+            Ok(namespaces) => (namespaces.iter().find(|one| *one == own).or(namespaces.first()).cloned(), None),
+            Err(error) => (None, Some(error)),
+        };
+        (Self::new(clusters.clone(), found.as_deref().unwrap_or(own), name), unsearched)
+    }
+
+    /// The namespaces that have an object of this name.
+    async fn namespaces(clusters: &Clusters, name: &str) -> Result<Vec<String>, WriteError> {
+        let key = ObjectKey::new(clusters.home().name.clone(), name);
+        let call = Call { operation: Operation::Get, kind: K::kind(&()).into_owned(), key };
         let all = ListParams::default().fields(&format!("metadata.name={name}"));
-        let found = timeout(READ_DEADLINE, Api::<K>::all(client.clone()).list(&all)).await.ok()?.ok()?;
-        let namespaces: Vec<String> = found.into_iter().filter_map(|object| object.namespace()).collect();
-        let own = namespaces.iter().find(|namespace| *namespace == client.default_namespace());
-        own.or(namespaces.first()).cloned()
+        let api = Api::<K>::all(clusters.home().client.clone());
+        match timeout(READ_DEADLINE, api.list(&all)).await {
+            Ok(Ok(found)) => Ok(found.into_iter().filter_map(|object| object.namespace()).collect()),
+            Ok(Err(error)) => match Failure::of(&call, &error) {
+                Failure::NotFound => Ok(Vec::new()),
+                Failure::Error(error) => Err(error),
+            },
+            Err(_) => Err(WriteError::Unavailable { call, message: silence() }),
+        }
+    }
+
+    /// An object that was not found may be where was not searched.
+    pub fn or_unsearched(&self, unsearched: Option<WriteError>) -> Result<(), WriteError> {
+        unsearched.filter(|_| !matches!(self.get(), State::Present(_))).map_or(Ok(()), Err)
     }
 
     /// The rights for the watch.
@@ -164,10 +186,7 @@ impl<K: SingleKind> Single<K> {
                 }
                 Failure::Error(error) => return Err(error),
             },
-            Err(_) => {
-                let message = format!("no answer within {} s", READ_DEADLINE.as_secs());
-                return Err(WriteError::Unavailable { call, message });
-            }
+            Err(_) => return Err(WriteError::Unavailable { call, message: silence() }),
         };
         let state = found.clone().map_or(State::Absent, State::Present);
         self.shared.known.send_replace(KnownObject { newest: found.as_deref().map_or(0, version), state });
@@ -277,6 +296,10 @@ impl<K: SingleKind> Single<K> {
             is_newest
         });
     }
+}
+
+fn silence() -> String {
+    format!("no answer within {} s", READ_DEADLINE.as_secs())
 }
 
 /// Without the words of a decoder, which may quote a secret.

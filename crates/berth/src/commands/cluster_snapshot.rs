@@ -143,12 +143,12 @@ async fn fill(
 
 /// Lets the claims that the leader keeps count here as well.
 async fn load_claims(clusters: &Clusters, memory: &Memory, configuration: &Configuration) -> Result<(), WriteError> {
-    let found = ClaimMap::find(clusters, claims::NAME).await;
-    let namespace = found.unwrap_or_else(|| clusters.home().client.default_namespace().to_owned());
-    let map = ClaimMap::new(clusters.clone(), &namespace, claims::NAME).fenced(Fence::closed());
+    let (map, unsearched) = ClaimMap::find(clusters, claims::NAME).await;
+    let map = map.fenced(Fence::closed());
     let registry = Metrics::new(&BTreeMap::new()).and_then(|metrics| ClaimMetrics::register(&metrics));
     let Ok(metrics) = registry else { return Ok(()) };
-    claim_keeper(memory, map, Arc::new(SystemClock), &configuration.scheduler, metrics).load().await.map(drop)
+    claim_keeper(memory, map.clone(), Arc::new(SystemClock), &configuration.scheduler, metrics).load().await?;
+    map.or_unsearched(unsearched)
 }
 
 impl ClusterSnapshot {
@@ -174,10 +174,10 @@ impl ClusterSnapshot {
 
     /// Reads the service info that Limes was told. Only `berth explain zone` needs it, and its user may lack the right.
     pub(super) async fn read_published_info(&self) -> Result<(), WriteError> {
-        let found = InfoMap::find(&self.clusters, info::NAME).await;
-        let namespace = found.unwrap_or_else(|| self.clusters.home().client.default_namespace().to_owned());
-        let map = InfoMap::new(self.clusters.clone(), &namespace, info::NAME).fenced(Fence::closed());
+        let (map, unsearched) = InfoMap::find(&self.clusters, info::NAME).await;
+        let map = map.fenced(Fence::closed());
         map.read().await?;
+        map.or_unsearched(unsearched)?;
         // Its first turn takes what was read, and nothing comes after that.
         let _ = info::follow(map, self.memory.published_info.clone(), CancellationToken::new()).now_or_never();
         Ok(())

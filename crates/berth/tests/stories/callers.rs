@@ -112,6 +112,18 @@ async fn metrics_of_placement_are_for_the_same_callers_and_its_probes_for_everyo
     }
     assert_eq!(get(address, METRICS).await.unwrap().0, 400);
     assert_eq!(get(address, "/check").await.unwrap().0, 200, "for `berth placement check`, which is local");
+    for rule in 0..2 {
+        // Whom it cannot ask about, it does not let in; the answers to tokens are remembered for a while.
+        let remove = format!("[{{\"op\":\"remove\",\"path\":\"/rules/{rule}\"}}]");
+        world.kubectl(&["patch", "clusterrole", "berth-placement", "--type=json", "--patch", &remove]).await;
+        let missed = until(async || {
+            let shown = bearer(&world, "scraper").await;
+            let answer = get_secure(address, METRICS, Some(&shown)).await;
+            so(answer.as_ref().is_some_and(|(status, _)| *status == 503), || format!("{rule}: {answer:?}"))
+        });
+        missed.await.unwrap();
+        apply(world.control_plane(), "rbac/placement").await;
+    }
 }
 
 #[tokio::test]
@@ -127,7 +139,7 @@ async fn placement_without_an_api_server_to_ask_does_not_start_with_metrics_for_
 }
 
 /// An address of this machine that is not loopback, and a free port.
-fn outside() -> SocketAddr {
+pub fn outside() -> SocketAddr {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     // Nothing is sent.
     socket.connect("192.0.2.1:9").expect("this test needs a network interface besides loopback");
@@ -171,7 +183,7 @@ async fn the_token_of_the_scheduler_does_not_tell_what_others_have() {
     }
     let flavor = berth_crds::testing::FLAVOR;
     desk.shown(&["schedule", "--flavor", flavor]).await;
-    let text = Desk::of(world.account()).shown(&["explain", "host", "node1", &operator]).await;
+    let text = Desk::of(world.account()).berth(&["explain", "host", "node1", &operator], "").await.stdout;
     assert!(text.contains(" answered with 403 (the bearer of this token may not get this path; "), "{text}");
     world.end().await;
 }

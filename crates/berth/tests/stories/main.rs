@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accounts;
 mod authentication;
 mod bad_input;
 mod callers;
@@ -49,6 +50,7 @@ mod placement_suite;
 mod preflight;
 mod restored_etcd;
 mod rights;
+mod rights_of_people;
 mod start;
 mod taking_over;
 mod tls;

@@ -238,9 +238,9 @@ async fn a_secret_that_cannot_be_read_or_used_is_named() {
 }
 
 /// On a control plane without CRDs.
-pub async fn missing_and_old_crds_are_named(control_plane: &ControlPlane) {
+pub async fn missing_and_old_crds_are_named(control_plane: &ControlPlane, account: &Path) {
     let config = file(&keys("berth", GRACE));
-    let ask = || preflight(control_plane.kubeconfig(), config.path(), &[]);
+    let ask = || preflight(account, config.path(), &[]);
     let missing = ask().await;
     let failures = lines(&missing, "failure");
     assert_eq!(missing.status, 1, "{missing:#?}");

@@ -16,7 +16,7 @@ use crate::support::cloud::Cloud;
 use crate::support::old_server::OldServer;
 use crate::support::operator::Operator;
 use crate::support::waiting::until;
-use crate::support::world::client;
+use crate::support::world::{client, grant};
 use crate::tls::{keys as tls_keys, write_pair};
 
 /// Far more than a refused start takes.
@@ -230,16 +230,17 @@ fn kubeconfig(server: &str, authority: Option<&Value>, token: &str) -> Value {
 /// An API server in all states that the preflight refuses, one after the other, and then in order.
 #[tokio::test]
 async fn a_cluster_that_is_not_fit_is_refused_with_one_line_for_each_reason() {
-    let mut control_plane = ControlPlane::start().await.unwrap();
+    let control_plane = ControlPlane::start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     wrong_credentials_are_refused(&control_plane, folder.path());
-    let admin = format!("--kubeconfig={}", control_plane.kubeconfig().display());
-    missing_kinds_are_named(&admin);
-    missing_and_old_crds_are_named(&control_plane).await;
+    grant(&control_plane).await;
+    let account = control_plane.service_account("berth-system", "berth").await.unwrap();
+    missing_kinds_are_named(&format!("--kubeconfig={}", account.display()));
+    missing_and_old_crds_are_named(&control_plane, &account).await;
     Cloud::new(client(&control_plane).await).install_all().await;
     missing_rights_are_named(&control_plane).await;
-    an_api_server_that_hangs_is_waited_for(&control_plane, folder.path()).await;
-    probes_and_metrics_tell_how_far_the_start_is(&mut control_plane, folder.path()).await;
+    an_api_server_that_hangs_is_waited_for(&control_plane, &account, folder.path()).await;
+    probes_and_metrics_tell_how_far_the_start_is(&control_plane, &account, folder.path()).await;
     control_plane.stop().await.unwrap();
 }
 
@@ -265,8 +266,8 @@ fn wrong_credentials_are_refused(control_plane: &ControlPlane, folder: &Path) {
     refuses(&[&format!("--kubeconfig={unknown_host}")], &[&text]);
 }
 
-fn missing_kinds_are_named(admin: &str) {
-    let ended = operator(&[admin]);
+fn missing_kinds_are_named(account: &str) {
+    let ended = operator(&[account]);
     assert_eq!(ended.status, 1, "{ended:#?}");
     let kinds = [
         "committedresources",
@@ -306,10 +307,10 @@ async fn missing_rights_are_named(control_plane: &ControlPlane) {
     assert!(ended.reported.iter().all(|line| line.contains("grant it with a ")), "{ended:#?}");
 }
 
-async fn an_api_server_that_hangs_is_waited_for(control_plane: &ControlPlane, folder: &Path) {
+async fn an_api_server_that_hangs_is_waited_for(control_plane: &ControlPlane, account: &Path, folder: &Path) {
     let keys = file(folder, "hangs.json", "{}");
     control_plane.pause(Part::ApiServer).unwrap();
-    let operator = Operator::start(control_plane, control_plane.kubeconfig(), Path::new(&keys)).await;
+    let operator = Operator::start(control_plane, account, Path::new(&keys)).await;
     let reported = until(async || match operator.probe("/readyz").await {
         Some((503, text)) if text.contains("does not answer in time") => Ok(()),
         other => Err(format!("{other:?}")),
@@ -325,10 +326,9 @@ async fn an_api_server_that_hangs_is_waited_for(control_plane: &ControlPlane, fo
     operator.stop().await;
 }
 
-async fn probes_and_metrics_tell_how_far_the_start_is(control_plane: &mut ControlPlane, folder: &Path) {
+async fn probes_and_metrics_tell_how_far_the_start_is(control_plane: &ControlPlane, account: &Path, folder: &Path) {
     let keys = file(folder, "empty.json", "{}");
-    let admin = control_plane.kubeconfig().to_owned();
-    let operator = Operator::start(control_plane, &admin, Path::new(&keys)).await;
+    let operator = Operator::start(control_plane, account, Path::new(&keys)).await;
     let mut before = Vec::new();
     let ready = until(async || {
         let (alive, ready) = (operator.probe("/healthz").await, operator.probe("/readyz").await);

@@ -48,7 +48,7 @@ struct Shared {
 struct Faults {
     /// How often.
     refused: BTreeMap<Access, u64>,
-    /// The answer to the next write of these resources is lost.
+    /// The answer to the next write of these resources is lost; without a subresource any of them counts.
     lost: BTreeSet<String>,
     /// The next watch of these paths goes on from a past that is gone.
     expired: BTreeSet<String>,
@@ -129,8 +129,11 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         let is_write = ["create", "update", "patch", "delete"].contains(&&*verb);
         if response.status() == StatusCode::FORBIDDEN {
             *faults.refused.entry((verb, resource)).or_default() += 1;
-        } else if is_write && faults.lost.remove(resource.split('/').next().unwrap_or_default()) {
-            return StatusCode::GATEWAY_TIMEOUT.into_response();
+        } else if is_write {
+            let main = resource.split('/').next().unwrap_or_default();
+            if faults.lost.remove(&resource) || faults.lost.remove(main) {
+                return StatusCode::GATEWAY_TIMEOUT.into_response();
+            }
         }
     }
     if !is_watch {

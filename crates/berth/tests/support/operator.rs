@@ -46,6 +46,11 @@ impl Operator {
         config: &Path,
         more: &[&str],
     ) -> Self {
+        assert_ne!(
+            kubeconfig,
+            control_plane.kubeconfig(),
+            "an operator has its own account, not that of the administrator"
+        );
         let [api, probes, metrics] = free_addresses();
         let wanted =
             more.iter().find_map(|argument| argument.strip_prefix(API)).map(|address| address.parse().unwrap());

@@ -9,9 +9,9 @@ use crate::{Clusters, Single, WriteError};
 /// The holder of the Lease `name` of the home cluster, in our own namespace or in another one that we may read; `None`
 /// if there is no such Lease or no process holds it.
 pub async fn published_leader(clusters: &Clusters, name: &str) -> Result<Option<Leader>, WriteError> {
-    let found = Single::<Lease>::find(clusters, name).await;
-    let namespace = found.unwrap_or_else(|| clusters.home().client.default_namespace().to_owned());
-    let lease = Single::<Lease>::new(clusters.clone(), &namespace, name).read().await?;
+    let (single, unsearched) = Single::<Lease>::find(clusters, name).await;
+    let lease = single.read().await?;
+    single.or_unsearched(unsearched)?;
     Ok(lease.and_then(|lease| leader(&lease)))
 }
 

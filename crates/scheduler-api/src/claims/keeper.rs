@@ -97,7 +97,7 @@ impl ClaimKeeper {
 
     /// Never ends.
     async fn write_batches(&self) {
-        let (mut asked, mut failed) = (self.asked.subscribe(), false);
+        let (mut asked, mut failed, mut warned) = (self.asked.subscribe(), false, false);
         loop {
             let kept = *self.kept.borrow();
             // Cannot fail: the sender lives as long as this.
@@ -106,16 +106,17 @@ impl ClaimKeeper {
             let ticket = *asked.borrow();
             match self.write(failed).await {
                 Ok(()) => {
-                    failed = false;
+                    (failed, warned) = (false, false);
                     self.kept.send_replace(ticket);
                 }
                 Err(error) => {
                     let is_conflict = error.class() == ErrorClass::Conflict;
-                    if !std::mem::replace(&mut failed, true) {
+                    // Somebody has changed the map: what is in it is read, and it is written again at once.
+                    if !std::mem::replace(&mut failed, true) && is_conflict {
+                        continue;
+                    }
+                    if !std::mem::replace(&mut warned, true) {
                         warn!(error = chain(&error), "claims not kept; until they are, a restart would lose them");
-                        if is_conflict {
-                            continue;
-                        }
                     }
                     sleep(if is_conflict { Duration::ZERO } else { PAUSE }).await;
                 }
