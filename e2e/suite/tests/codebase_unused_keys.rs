@@ -32,7 +32,7 @@ const OBJECTS: [(&str, &str, &str); 17] = [
 
 /// Keys that are not declared as a field of their own, or whose object is passed on as a whole, and the code that reads
 /// them.
-const OTHERS: [(&str, &str); 21] = [
+const OTHERS: [(&str, &str); 25] = [
     ("auth.mode", "auth.mode"),
     ("committedResourceAPI.flavorGroupResourceConfig", ".flavor_groups"),
     ("flavorGroupResourceConfig", ".flavor_groups"),
@@ -52,6 +52,10 @@ const OTHERS: [(&str, &str); 21] = [
     ("limesServiceTypes", "keys.services"),
     ("disruptionLimit.slots", "configuration.disruption_limit"),
     ("http.trustedPeers", "http.trusted_peers"),
+    ("tls.certFile", "keys.cert_file"),
+    ("tls.keyFile", "keys.key_file"),
+    ("tls.caFile", "keys.ca_file"),
+    ("tls.minVersion", "keys.min_version"),
     ("pause.zones", "configuration.pause"),
     ("pause.flavorGroups", "configuration.pause"),
 ];
