@@ -203,7 +203,8 @@ async fn the_port_of_the_cluster_and_the_keys_of_a_certificate_are_looked_up() {
     let secret = ["create", "secret", "generic", "half", "--namespace", "default", "--from-literal=tls.crt=x"];
     scene.kubectl(&secret, None).await.unwrap();
     let install = ["install", RELEASE, &chart, "--namespace", "default", "--dry-run=server"];
-    let with = |more: &[&str]| scene.helm(&[&install[..], &["--set", "operator.tls.existingSecret=half"], more].concat());
+    let with =
+        |more: &[&str]| scene.helm(&[&install[..], &["--set", "operator.tls.existingSecret=half"], more].concat());
     let refused = with(&[]).unwrap_err();
     let advice = "the Secret half has no tls.key; add it, or set operator.tls.key to the key that it has";
     assert!(refused.contains(advice), "{refused}");
