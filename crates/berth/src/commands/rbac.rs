@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write as _};
 
 use berth_cluster::{Role, Rule, in_remotes, roles};
 
-use self::people::{PathRole, path_roles};
+use self::people::{PathRole, Place, path_roles};
 use super::output;
 use crate::args::RbacArguments;
 use crate::error::Error;
@@ -19,13 +19,6 @@ const ACCOUNT: &str = "berth";
 
 /// The words that YAML takes for something else than text, as far as they can be names.
 const NO_TEXT: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
-
-/// The cluster that the operator runs in, or another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Home,
-    Remote,
-}
 
 pub(super) fn run(arguments: &RbacArguments) -> Result<(), Error> {
     let place = if arguments.remote { Place::Remote } else { Place::Home };

@@ -9,7 +9,12 @@ use berth_liquid::info;
 use berth_scheduler_api::claims;
 use berth_telemetry::config::Configuration;
 
-use super::Place;
+/// The cluster that the operator runs in, or another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Home,
+    Remote,
+}
 
 /// A role, and the paths that its bearers may get.
 pub(super) struct PathRole {
