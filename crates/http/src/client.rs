@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_issuer_is_told_from_other_faults_of_certificates() {
+    fn an_unknown_issuer_differs_from_other_faults_of_certificates() {
         let fault = |fault| io::Error::other(io::Error::other(rustls::Error::InvalidCertificate(fault)));
         assert!(is_of_unknown_issuer(&fault(CertificateError::UnknownIssuer)));
         assert!(!is_of_unknown_issuer(&fault(CertificateError::Expired)));

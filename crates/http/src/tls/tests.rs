@@ -107,13 +107,13 @@ async fn clients_without_tls_or_with_a_version_that_is_too_old_are_refused() {
 
 #[tokio::test]
 async fn replicas_forward_over_tls_to_those_that_share_the_certificate_or_its_authority() {
-    let (leaders, other, stranger) =
+    let (leaders, other, unrelated) =
         (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (issuer, name) = (Issuer::new(), ["berth.example.org"]);
     let served = Served::with(&write(leaders.path(), &issuer.issue(&name))).await;
     write(other.path(), &issuer.issue(&name));
-    write(stranger.path(), &self_signed(&name));
+    write(unrelated.path(), &self_signed(&name));
     assert_eq!(served.forwarded_from(leaders.path()).await, 200);
     assert_eq!(served.forwarded_from(other.path()).await, 200, "renewed on one of them only");
-    assert_eq!(served.forwarded_from(stranger.path()).await, 503);
+    assert_eq!(served.forwarded_from(unrelated.path()).await, 503);
 }
