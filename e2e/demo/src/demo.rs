@@ -33,6 +33,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 struct Script {
     operator: Program,
     rbac: Vec<File>,
+    /// The roles in the other cluster.
+    remote_rbac: Vec<File>,
     cloud: Vec<File>,
     samples: Vec<Sample>,
     /// The steps after the samples, when there are two clusters.
@@ -48,6 +50,7 @@ impl Script {
         Ok(Self {
             operator: Program::find(arguments.operator.as_deref(), arguments.empty_root)?,
             rbac: documents::folder(&arguments.rbac())?,
+            remote_rbac: documents::folder(&arguments.rbac().join("remote"))?,
             cloud: documents::folder(&arguments.cloud())?,
             labels: samples::labels(all),
             outage,
@@ -93,9 +96,9 @@ async fn prepare(
 ) -> Result<Sites, Error> {
     let mut sites = start(arguments, screen, processes).await?;
     let begin = Instant::now();
-    let mut count = 0;
-    for site in sites.all() {
-        count = site.prepare(&script.rbac).await?;
+    let count = sites.home.prepare(&script.rbac).await?;
+    if let Some(remote) = &mut sites.remote {
+        remote.prepare(&script.remote_rbac).await?;
     }
     screen.done(&format!("{count} CRDs and the roles of the operator"), begin);
     let begin = Instant::now();

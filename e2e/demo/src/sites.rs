@@ -41,10 +41,6 @@ pub struct Sites {
 }
 
 impl Sites {
-    pub fn all(&mut self) -> impl Iterator<Item = &mut Site> {
-        std::iter::once(&mut self.home).chain(&mut self.remote)
-    }
-
     pub fn clients(&self) -> Vec<Client> {
         std::iter::once(&self.home).chain(&self.remote).map(|site| site.client.clone()).collect()
     }

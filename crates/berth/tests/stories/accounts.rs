@@ -4,7 +4,7 @@ use std::path::Path;
 
 use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, ClusterResourceScope};
 use kube::{Api, Client, Config, Resource};
@@ -45,7 +45,7 @@ async fn attempt(objects: &Api<DynamicObject>, object: &DynamicObject, verb: &st
     match verb {
         "get" => objects.get(name).await.map(drop),
         "list" => objects.list(&ListParams::default()).await.map(drop),
-        "watch" => objects.watch(&Default::default(), "0").await.map(drop),
+        "watch" => objects.watch(&WatchParams::default(), "0").await.map(drop),
         "create" => objects.create(&PostParams::default(), object).await.map(drop),
         "update" => objects.replace(name, &PostParams::default(), object).await.map(drop),
         "patch" => objects.patch(name, &PatchParams::default(), &label).await.map(drop),

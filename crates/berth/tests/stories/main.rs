@@ -51,6 +51,7 @@ mod preflight;
 mod restored_etcd;
 mod rights;
 mod rights_of_people;
+mod rights_removed;
 mod start;
 mod taking_over;
 mod tls;

@@ -110,19 +110,19 @@ fn each_verb_of_each_rule_for_people_has_one_row() {
 
 /// Gives the account the rules of a role without one verb, if any.
 async fn grant(world: &World, role: &str, without: Option<&Row>) {
-    let mut rules = rules(role);
-    for rule in &mut rules {
+    let mut left = rules(role);
+    for rule in &mut left {
         let of_row =
             without.filter(|(_, resource, name, ..)| subject(rule) == (str::to_owned(resource), str::to_owned(name)));
         if let (Some((_, _, _, removed, ..)), Some(verbs)) = (of_row, rule["verbs"].as_array_mut()) {
             verbs.retain(|verb| verb != removed);
         }
     }
-    rules.retain(|rule| rule["verbs"] != json!([]));
+    left.retain(|rule| rule["verbs"] != json!([]));
     let roles: Api<ClusterRole> = Api::all(world.client().await);
     let role = ClusterRole {
         metadata: ObjectMeta { name: Some(LESS.to_owned()), ..ObjectMeta::default() },
-        rules: serde_json::from_value(json!(rules)).unwrap(),
+        rules: serde_json::from_value(json!(left)).unwrap(),
         ..ClusterRole::default()
     };
     roles.patch(LESS, &PatchParams::apply("test").force(), &Patch::Apply(&role)).await.unwrap();

@@ -95,7 +95,8 @@ impl ApiProxy {
     pub fn expire(&self) {
         {
             let mut faults = self.shared.faults.lock();
-            faults.expired = faults.watched.clone();
+            let watched = faults.watched.clone();
+            faults.expired = watched;
         }
         self.cut();
     }
@@ -147,7 +148,9 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
 async fn sent(client: &Client, request: Request) -> Result<Response, kube::Error> {
     let (mut parts, body) = request.into_parts();
     let body = to_bytes(body, LARGEST_BODY).await.unwrap_or_default();
-    [HOST, AUTHORIZATION, CONTENT_LENGTH].iter().for_each(|name| drop(parts.headers.remove(name)));
+    for name in [HOST, AUTHORIZATION, CONTENT_LENGTH] {
+        parts.headers.remove(name);
+    }
     let response = client.send(Request::from_parts(parts, kube::client::Body::from(body.to_vec()))).await?;
     Ok(response.map(Body::new))
 }
