@@ -33,8 +33,8 @@ fn words(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn rights_of(role: &Value, rule: &Value) -> Vec<Right> {
-    let owner = role["metadata"]["name"].as_str().unwrap();
+fn rights_of(granted: &Value, rule: &Value) -> Vec<Right> {
+    let owner = granted["metadata"]["name"].as_str().unwrap();
     let name = words(&rule["resourceNames"]).next().unwrap_or_default();
     let of_resource =
         |resource| words(&rule["verbs"]).map(move |verb| [owner, resource, name, verb].map(str::to_owned));
