@@ -48,7 +48,7 @@ struct Shared {
 struct Faults {
     /// How often.
     refused: BTreeMap<Access, u64>,
-    /// The answer to the next write of these resources is lost; without a subresource any of them counts.
+    /// The answer to the next write of these resources or objects is lost; without a subresource any of them counts.
     lost: BTreeSet<String>,
     /// The next watch of these paths goes on from a past that is gone.
     expired: BTreeSet<String>,
@@ -101,9 +101,9 @@ impl ApiProxy {
         self.cut();
     }
 
-    /// Loses the answer to the next write of each of these resources, which takes effect.
-    pub fn lose_answers(&self, resources: impl IntoIterator<Item = String>) {
-        self.shared.faults.lock().lost = resources.into_iter().collect();
+    /// Loses the answer to the next write of each of these resources or objects, which takes effect.
+    pub fn lose_answers(&self, of: impl IntoIterator<Item = String>) {
+        self.shared.faults.lock().lost = of.into_iter().collect();
     }
 
     /// What the API server has refused so far, and how often.
@@ -121,7 +121,7 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         if faults.expired.remove(&path) {
             return gone();
         }
-        faults.watched.insert(path);
+        faults.watched.insert(path.clone());
     }
     let mut ends = shared.ends.subscribe();
     let Ok(response) = sent(&shared.client, request).await else { return StatusCode::BAD_GATEWAY.into_response() };
@@ -132,7 +132,8 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
             *faults.refused.entry((verb, resource)).or_default() += 1;
         } else if is_write {
             let main = resource.split('/').next().unwrap_or_default();
-            if faults.lost.remove(&resource) || faults.lost.remove(main) {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            if [&*resource, main, name].into_iter().any(|one| faults.lost.remove(one)) {
                 return StatusCode::GATEWAY_TIMEOUT.into_response();
             }
         }

@@ -35,9 +35,9 @@ fn shipped(folder: &str) -> Vec<String> {
     all.filter(|document| document.contains("kind:")).collect()
 }
 
-/// Documents by kind, namespace and name, with the text of their rules, which has the reasons.
+/// Documents by kind, namespace and name, with the text of their rules, which has the reasons, however names are quoted.
 fn by_name(documents: &[String]) -> BTreeMap<String, (Value, String)> {
-    let rules = |text: &str| text.split_once("rules:\n").map(|(_, rules)| rules.to_owned()).unwrap_or_default();
+    let rules = |text: &str| text.split_once("rules:\n").map(|(_, rules)| rules.replace('"', "")).unwrap_or_default();
     let entry = |text: &String| {
         let value: Value = serde_saphyr::from_str(text).unwrap();
         let meta = &value["metadata"];

@@ -184,7 +184,7 @@ impl Scene {
             self.ask("vm-fifth").await;
         }
         self.sell("sold-fifth", None, Some(Status::Confirmed)).await;
-        self.proxy.lose_answers(["configmaps".to_owned()]);
+        self.proxy.lose_answers([INFO.to_owned()]);
         self.change_info().await;
     }
 
