@@ -6,7 +6,7 @@
 #   hack/static.sh test       for `make test`: built in half of the time, for size instead of speed
 #
 # The target is that of musl where it is installed together with its C compiler; `hack/setup.sh musl` tries to get both. Elsewhere the
-# program is linked statically with the C library of this machine.
+# program is linked statically with the C library of this machine. BERTH_STATIC_TARGET names another target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,12 +21,13 @@ esac
 
 machine=$(uname -m)
 flags="--remap-path-prefix=$PWD=/berth --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
-if hack/setup.sh has-musl; then
-  target=$machine-unknown-linux-musl
-  export "CC_${target//-/_}=musl-gcc"
-else
-  target=$machine-unknown-linux-gnu
+target=${BERTH_STATIC_TARGET:-}
+if [ -z "$target" ]; then
+  if hack/setup.sh has-musl; then target=$machine-unknown-linux-musl; else target=$machine-unknown-linux-gnu; fi
 fi
+case "$target" in
+  *-musl) export "CC_${target//-/_}=musl-gcc" ;;
+esac
 # The target of musl has it by default.
 flags="$flags -C target-feature=+crt-static"
 
