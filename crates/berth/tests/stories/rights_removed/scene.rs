@@ -267,6 +267,10 @@ impl Scene {
             so(!metrics.is_empty() && doubts == 0, || format!("{doubts} objects in doubt"))?;
             let complete = [&before.metrics, &metrics].map(|text| http::sum(text, "berth_store_complete", &[]));
             so(complete[1] >= complete[0], || format!("{} of {} stores are complete", complete[1], complete[0]))?;
+            // What somebody has changed is put right, so that the next failure is news.
+            let info = ["get", "configmap", INFO, "--namespace", NAMESPACE, "--output=jsonpath={.data.changed}"];
+            let changed = self.world.try_kubectl(&info).await?;
+            so(changed.is_empty(), || format!("{INFO} is as somebody has left it: {changed}"))?;
             let answer = self.world.operator().probe("/readyz").await;
             let is_ready = answer.as_ref().is_some_and(|(status, text)| *status == 200 && text.trim() == "ok");
             so(is_ready, || format!("{answer:?}"))
