@@ -147,6 +147,7 @@
 {{- end -}}
 
 {{- define "berth.rules.berth-events" -}}
+{{- if not .remote }}
 # Events about commitments.
 # Events about slots.
 # Events about changes.
@@ -155,6 +156,15 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- end }}
+{{- if .remote }}
+# Events about commitments.
+# Events about slots.
+# Events about decisions.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
 {{- end -}}
 
 {{- define "berth.rules.berth-leader-election" -}}

@@ -45,8 +45,13 @@ fn role(document: &str) -> Option<Role> {
 fn definitions(role: &Role, elsewhere: Option<&[String]>) -> String {
     let mut all = String::new();
     for rule in &role.rules {
-        let is_everywhere = elsewhere.is_none_or(|others| others.iter().any(|other| body(other) == body(rule)));
-        all += &if is_everywhere { named_lease(rule) } else { only_if("not .remote", &named_lease(rule)) };
+        all += &match elsewhere.map(|others| others.iter().find(|other| body(other) == body(rule))) {
+            None => named_lease(rule),
+            Some(Some(other)) if other == rule => named_lease(rule),
+            // The reasons differ.
+            Some(Some(other)) => only_if("not .remote", &named_lease(rule)) + &only_if(".remote", other),
+            Some(None) => only_if("not .remote", &named_lease(rule)),
+        };
     }
     let is_known = |other: &&String| role.rules.iter().any(|rule| body(rule) == body(other));
     for other in elsewhere.into_iter().flatten().filter(|other| !is_known(other)) {
@@ -122,15 +127,18 @@ mod tests {
              # Who.\n- apiGroups: [authorization.k8s.io]\n  resources: [subjectaccessreviews]\n\
              # Both.\n- apiGroups: [a]\n  verbs: [get]\n- apiGroups: [b]\n  verbs: [get, list]\n\
              - apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  resourceNames: [berth]\n\
+             # Reasons.\n- apiGroups: [d]\n\
              ---\nkind: Role\nmetadata:\n  name: berth-own\nrules:\n- apiGroups: [c]\n";
         let elsewhere = "kind: ClusterRole\nmetadata:\n  name: berth\nrules:\n\
-             - apiGroups: [a]\n  verbs: [get]\n- apiGroups: [b]\n  verbs: [get]\n";
+             # Both.\n- apiGroups: [a]\n  verbs: [get]\n- apiGroups: [b]\n  verbs: [get]\n\
+             # Other reasons.\n- apiGroups: [d]\n";
         let text = of_printed(at_home, elsewhere);
         for part in [
             "{{- if not .remote }}\n# Who.\n- apiGroups: [authorization.k8s.io]",
             "{{- end }}\n# Both.\n- apiGroups: [a]\n  verbs: [get]\n{{- if not .remote }}\n- apiGroups: [b]\n  verbs: [get, list]",
             "{{- if .remote }}\n- apiGroups: [b]\n  verbs: [get]\n{{- end }}",
             "[{{ include \"berth.lease\" .root | quote }}]",
+            "{{- if not .remote }}\n# Reasons.\n- apiGroups: [d]\n{{- end }}\n{{- if .remote }}\n# Other reasons.\n- apiGroups: [d]",
             "define \"berth.rules.callers\" -}}\n# Who.",
             "{{- define \"berth.rules.berth-own\" -}}\n- apiGroups: [c]\n{{- end -}}",
         ] {
