@@ -12,7 +12,7 @@ const SCRIPT: &str = include_str!("empty_root.sh");
 const NAMESPACES: [&str; 9] =
     ["unshare", "--user", "--map-root-user", "--mount", "--", "/bin/sh", "-euc", SCRIPT, "empty-root"];
 
-/// A read-only root file system that has a program, some files, and nothing else: no shell, no libraries, no certificates, no `/proc`.
+/// A read-only root file system that has a program, some files, `/dev/random`, `/dev/urandom`, and nothing else: no shell, no libraries, no certificates, no `/proc`.
 /// Each process sees one of its own; the folder stays empty.
 #[derive(Debug)]
 pub struct EmptyRoot(TempDir);

@@ -1,5 +1,6 @@
-# Runs a program as a container of the image does: as user 65532, in a read-only root file system that has the program and the named
-# files only. It is run in a user namespace and a mount namespace of its own, so that it needs no privileges and leaves nothing behind.
+# Runs a program as a container of the image does: as user 65532, in a read-only root file system that has the program, the named
+# files and the sources of random numbers only. It is run in a user namespace and a mount namespace of its own, so that it needs no
+# privileges and leaves nothing behind.
 #
 #   sh -euc SCRIPT empty-root FOLDER PROGRAM FILE... -- ARGUMENT...
 folder=$1 program=$2
@@ -14,6 +15,9 @@ place() {
 
 mount -t tmpfs -o mode=0755 empty-root "$folder"
 place "$program" /berth
+# Every container runtime provides them; a program with the C library of this machine reads them.
+place /dev/random /dev/random
+place /dev/urandom /dev/urandom
 while [ "$1" != -- ]; do
   place "$1" "$1"
   shift
