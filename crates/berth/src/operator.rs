@@ -457,16 +457,24 @@ fn impairment(cluster: &ClusterName, stores: &Stores, cluster_health: &ClusterHe
 
 #[cfg(test)]
 mod tests {
+    use berth_placement::Bounds;
+
     use super::*;
 
+    const CHECKS: &str = include_str!("../../../charts/berth/templates/checks.yaml");
+    const OPERATOR: &str = include_str!("../../../charts/berth/templates/operator/deployment.yaml");
+    const PLACEMENT: &str = include_str!("../../../charts/berth/templates/placement/deployment.yaml");
+
     #[test]
-    fn the_chart_gives_a_pod_more_time_than_the_process_takes_to_end() {
-        const DEPLOYMENT: &str = include_str!("../../../charts/berth/templates/operator/deployment.yaml");
-        const CHECKS: &str = include_str!("../../../charts/berth/templates/checks.yaml");
-        let (_, sleep) = DEPLOYMENT.split_once("sleep:\n                seconds: ").unwrap();
-        let sleep: u64 = sleep.lines().next().unwrap().parse().unwrap();
-        let seconds = sleep + u64::try_from(ENDS_WITHIN.as_millis().div_ceil(1000)).unwrap();
-        let check = format!("if le (int .Values.operator.terminationGracePeriodSeconds) {seconds} ");
-        assert!(CHECKS.contains(&check), "{check}");
+    fn the_chart_gives_a_pod_more_time_than_its_process_takes_to_end() {
+        for (component, deployment, ending) in
+            [("operator", OPERATOR, ENDS_WITHIN), ("placement", PLACEMENT, Bounds::default().longest_answer())]
+        {
+            let (_, sleep) = deployment.split_once("sleep:\n                seconds: ").unwrap();
+            let sleep: u64 = sleep.lines().next().unwrap().parse().unwrap();
+            let seconds = (Duration::from_secs(sleep) + ending).as_secs_f64().ceil();
+            let check = format!("if le (int .Values.{component}.terminationGracePeriodSeconds) {seconds} ");
+            assert!(CHECKS.contains(&check), "{check}");
+        }
     }
 }

@@ -19,6 +19,7 @@ mod decode_guard;
 mod definitions;
 mod difference;
 mod disruption_limit;
+mod dry_run;
 mod error_class;
 mod events;
 mod first_seen;
@@ -36,7 +37,6 @@ mod preflight;
 mod project_key;
 mod published_schemas;
 mod read_once;
-mod rehearsal;
 mod rights;
 mod routing;
 mod single;
@@ -65,6 +65,7 @@ pub use disruption_limit::{
     Disruption, DisruptionLimit, DisruptionLimitParts, Requester, Stopped, disruption_limited_reason,
     disruption_limited_slots, write_disruption_limited,
 };
+pub use dry_run::{DryRun, dry_run_config_map, dry_run_lease};
 pub use error_class::{Classified, ErrorClass};
 pub use events::{Event, EventKind, Events};
 pub use first_seen::{FirstSeen, Reading};
@@ -85,7 +86,6 @@ pub use preflight::{Examination, Need, Preflight, Verb, examine, preflight};
 pub use project_key::ProjectKey;
 pub use published_schemas::published_definitions;
 pub use read_once::{Listed, ReadError, leave_out, read_pages};
-pub use rehearsal::{Rehearsal, rehearse_config_map, rehearse_lease};
 pub use rights::{Right, Role, Rule, in_remotes, needs, roles};
 pub use routing::{RouteError, Routes};
 pub use single::{Single, SingleKind, State};

@@ -36,7 +36,7 @@ impl Server {
 }
 
 async fn needs_https() -> Response {
-    answer::text(StatusCode::BAD_REQUEST, "this is served over HTTPS")
+    answer::text(StatusCode::BAD_REQUEST, "this is served over HTTPS; begin the URL with https://")
 }
 
 /// The response to a request without TLS for a path that is served over TLS only.

@@ -35,7 +35,7 @@ pub enum HttpError {
     #[error(transparent)]
     Files(#[from] CertificateError),
     /// A client of other replicas could not be made.
-    #[error("requests cannot be sent to other replicas")]
+    #[error("cannot make a client for other replicas; this is a bug, report it")]
     Client {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,

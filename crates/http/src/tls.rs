@@ -5,8 +5,6 @@ mod certificate;
 mod in_force;
 mod peers;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
 
 use std::io;

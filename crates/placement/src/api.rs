@@ -41,6 +41,14 @@ pub struct Bounds {
     pub target: usize,
 }
 
+impl Bounds {
+    /// The API bounds bodies and responses with its own errors; the deadline of the HTTP stack is longer, so that accepted requests
+    /// can finish, also when the process is asked to end.
+    pub fn longest_answer(&self) -> Duration {
+        self.deadline + 3 * self.grace
+    }
+}
+
 impl Default for Bounds {
     fn default() -> Self {
         Self {

@@ -31,7 +31,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Bounds, Seeds};
+use crate::api::Seeds;
 use crate::ledger::{Ledger, LedgerError, LedgerMetrics, LedgerProblem, Operated};
 use crate::protocol::cors::Cors;
 use crate::{Api, GenerationOptions};
@@ -139,7 +139,7 @@ async fn serve_api(
     let authentication = authentication.unwrap_or_else(|| Arc::new(Off));
     let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors);
     let api = api.with_generation(generation).with_seeds(randomize.then(Seeds::random));
-    let longest = longest_answer(api.bounds());
+    let longest = api.bounds().longest_answer();
     let limits = Limits { answer: longest, drain: longest, ..Limits::default() }.with_body(api.bounds().body);
     let limits = limits.with_connections(connections, trusted_peers);
     let router = api.router();
@@ -159,12 +159,6 @@ async fn serve_api(
     component.not_ready("ending");
     ledger.close().await;
     outcome
-}
-
-/// The API bounds bodies and responses with its own errors; the deadline of the HTTP stack is longer, so that accepted requests can
-/// finish, also when the process is asked to end.
-fn longest_answer(bounds: &Bounds) -> Duration {
-    bounds.deadline + 3 * bounds.grace
 }
 
 async fn wait_until_ready(ledger: &dyn Operated) {
@@ -299,21 +293,5 @@ async fn check(State(watched): State<Watched>) -> Response {
         Ok(Ok(differences)) => Json(json!({ "differences": differences })).into_response(),
         Ok(Err(error)) => unavailable(error.to_string()),
         Err(_) => unavailable("the comparison was interrupted; the log has the cause".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_chart_gives_a_pod_more_time_than_its_requests_may_take() {
-        const DEPLOYMENT: &str = include_str!("../../../charts/berth/templates/placement/deployment.yaml");
-        const CHECKS: &str = include_str!("../../../charts/berth/templates/checks.yaml");
-        let (_, sleep) = DEPLOYMENT.split_once("sleep:\n                seconds: ").unwrap();
-        let sleep: u64 = sleep.lines().next().unwrap().parse().unwrap();
-        let seconds = sleep + longest_answer(&Bounds::default()).as_secs();
-        let check = format!("if le (int .Values.placement.terminationGracePeriodSeconds) {seconds} ");
-        assert!(CHECKS.contains(&check), "{check}");
     }
 }

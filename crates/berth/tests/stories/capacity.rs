@@ -11,7 +11,8 @@ use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
 const UUID: &str = "sold-1";
-const CONTROLLERS: [&str; 5] = [
+/// All that serve capacity, usage and quota.
+pub const CONTROLLERS: [&str; 5] = [
     "committed-resource-reservations-controller",
     "capacity-controller",
     "quota-controller",

@@ -87,7 +87,7 @@ async fn replicas_forward_over_tls_and_use_new_certificates_without_a_restart() 
     assert_eq!(ask(&client, api, "vm-1").await.unwrap(), ["node1"]);
     assert_eq!(runs(&replicas).await, [before + 1, 0], "the leader decides");
     let (status, body) = http::get(api, "/commitments/v1/info").await.unwrap();
-    assert_eq!((status, &*body), (400, "this is served over HTTPS\n"));
+    assert_eq!((status, &*body), (400, "this is served over HTTPS; begin the URL with https://\n"));
 
     write_pair(folder.path(), 2091);
     for name in TWO {

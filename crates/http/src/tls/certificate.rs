@@ -113,7 +113,7 @@ fn dns_name(certificate: &X509Certificate<'_>) -> Option<ServerName<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::testing::{Issuer, self_signed};
+    use crate::tls::tests::certificates::{Issuer, self_signed};
 
     #[test]
     fn a_certificate_with_its_key_is_read_with_the_time_when_it_expires() {

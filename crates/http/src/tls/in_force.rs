@@ -179,7 +179,7 @@ mod tests {
     use berth_telemetry::metrics::Metrics;
 
     use super::*;
-    use crate::tls::testing::{self_signed, write};
+    use crate::tls::tests::certificates::{self_signed, write};
 
     fn opened(folder: &Path) -> TlsInForce {
         TlsInForce::open(&write(folder, &self_signed(&["a"]))).unwrap().unwrap()

@@ -74,7 +74,7 @@ impl ServerCertVerifier for Peers {
 mod tests {
     use super::*;
     use crate::tls::certificate::Certificate;
-    use crate::tls::testing::{Issuer, self_signed, write};
+    use crate::tls::tests::certificates::{Issuer, self_signed, write};
 
     fn leaf(pem: &super::super::certificate::CertificatePem) -> CertificateDer<'static> {
         Certificate::parse(pem).unwrap().leaf().cloned().unwrap()

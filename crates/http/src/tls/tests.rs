@@ -14,11 +14,13 @@ use tokio::net::TcpListener;
 use tokio_rustls::client::TlsStream as ClientStream;
 use tokio_util::sync::CancellationToken;
 
-use super::testing::{Issuer, self_signed, write};
+use self::certificates::{Issuer, self_signed, write};
 use super::*;
 use crate::forwarder::Forwarder as _;
 use crate::server::Server;
 use crate::{Forward, answer};
+
+pub(super) mod certificates;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -100,7 +102,10 @@ async fn clients_without_tls_or_with_a_version_that_is_too_old_are_refused() {
     plain.write_all(b"GET /name HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.unwrap();
     let mut answer = String::new();
     plain.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("this is served over HTTPS"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 400") && answer.contains("this is served over HTTPS; begin the URL with https://"),
+        "{answer}"
+    );
     let newest_only = Served::with(&TlsKeys { min_version: TlsVersion::V1_3, ..keys }).await;
     assert!(newest_only.connect(false).await.is_err() && newest_only.connect(true).await.is_ok());
 }

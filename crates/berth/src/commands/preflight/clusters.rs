@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use berth_cluster::{
-    Cluster, Definition, Examination, Need, Preflight, Routes, examine, published_definitions, rehearse_config_map,
-    rehearse_lease,
+    Cluster, Definition, Examination, Need, Preflight, Routes, dry_run_config_map, dry_run_lease, examine,
+    published_definitions,
 };
 use berth_core::ClusterName;
 use berth_crds::generate;
@@ -45,12 +45,12 @@ fn silent(cluster: &Cluster) -> Examination {
 /// The Lease of an election.
 pub(super) async fn try_lease(home: &Cluster, name: &str) -> Fact {
     let namespace = home.client.default_namespace();
-    let rehearsal = rehearse_lease(home, namespace, name).await;
-    Fact::Creation { what: "Lease", name: name.to_owned(), namespace: namespace.to_owned(), rehearsal }
+    let dry_run = dry_run_lease(home, namespace, name).await;
+    Fact::Creation { what: "Lease", name: name.to_owned(), namespace: namespace.to_owned(), dry_run }
 }
 
 pub(super) async fn try_config_map(home: &Cluster, name: &str) -> Fact {
     let namespace = home.client.default_namespace();
-    let rehearsal = rehearse_config_map(home, namespace, name).await;
-    Fact::Creation { what: "ConfigMap", name: name.to_owned(), namespace: namespace.to_owned(), rehearsal }
+    let dry_run = dry_run_config_map(home, namespace, name).await;
+    Fact::Creation { what: "ConfigMap", name: name.to_owned(), namespace: namespace.to_owned(), dry_run }
 }

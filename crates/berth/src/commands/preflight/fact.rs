@@ -1,6 +1,6 @@
 //! What is known before a start. `findings` decides what each fact means.
 
-use berth_cluster::{Definition, Examination, Rehearsal};
+use berth_cluster::{Definition, DryRun, Examination};
 use berth_http::Address;
 use berth_openstack::OpenStackError;
 use berth_placement::ledger::{Inspected, LedgerError};
@@ -40,7 +40,7 @@ pub(super) enum Fact {
         what: &'static str,
         name: String,
         namespace: String,
-        rehearsal: Rehearsal,
+        dry_run: DryRun,
     },
     Login(Login),
     /// The lists of Limes: the number of projects.

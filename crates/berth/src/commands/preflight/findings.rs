@@ -1,6 +1,6 @@
 //! What facts mean for a start.
 
-use berth_cluster::{Definition, DefinitionState, Examination, Rehearsal, chain};
+use berth_cluster::{Definition, DefinitionState, DryRun, Examination, chain};
 use berth_http::Address;
 use berth_openstack::OpenStackError;
 use berth_placement::ledger::{Inspected, LedgerError};
@@ -38,7 +38,7 @@ fn findings_of(fact: &Fact) -> Vec<Finding> {
         Fact::NoHome(why) => one(State::Failure, "cluster home", why.clone()),
         Fact::Cluster { name, is_home, examination } => of_cluster(name, *is_home, examination),
         Fact::Definition { is_ours, definition } => of_definition(*is_ours, definition),
-        Fact::Creation { what, name, namespace, rehearsal } => of_creation(what, name, namespace, rehearsal),
+        Fact::Creation { what, name, namespace, dry_run } => of_creation(what, name, namespace, dry_run),
         Fact::Login(login) => vec![of_login(login)],
         Fact::Limes(Ok(projects)) => one(State::Ok, "limes", format!("its lists can be read, of {projects} projects")),
         Fact::Limes(Err(why)) => {
@@ -150,17 +150,17 @@ fn of_definition(is_ours: bool, Definition { cluster, kind, state }: &Definition
     }
 }
 
-fn of_creation(what: &str, name: &str, namespace: &str, rehearsal: &Rehearsal) -> Vec<Finding> {
+fn of_creation(what: &str, name: &str, namespace: &str, dry_run: &DryRun) -> Vec<Finding> {
     let object = format!("the {what} {name} in namespace {namespace}");
-    let (state, text) = match rehearsal {
+    let (state, text) = match dry_run {
         // A fact about rights.
-        Rehearsal::NotAllowed => return Vec::new(),
-        Rehearsal::Succeeds => (State::Ok, format!("{object} exists or can be created")),
-        Rehearsal::NoNamespace => (
+        DryRun::NotAllowed => return Vec::new(),
+        DryRun::Succeeds => (State::Ok, format!("{object} exists or can be created")),
+        DryRun::NoNamespace => (
             State::Failure,
             format!("{object} cannot be created: there is no such namespace; create it, or run in another one"),
         ),
-        Rehearsal::Refused(why) | Rehearsal::Unanswered(why) => {
+        DryRun::Refused(why) | DryRun::Unanswered(why) => {
             (State::Failure, format!("{object} cannot be created: {why}"))
         }
     };

@@ -1,6 +1,6 @@
 //! What each fact means.
 
-use berth_cluster::{Definition, DefinitionState, Examination, Preflight, Rehearsal};
+use berth_cluster::{Definition, DefinitionState, DryRun, Examination, Preflight};
 use berth_core::ClusterName;
 use berth_http::Address;
 use berth_openstack::{OpenStackError, Secret};
@@ -136,12 +136,12 @@ fn a_crd_that_lacks_something_is_to_be_upgraded_by_its_owner() {
 #[test]
 fn objects_that_could_not_be_created_are_failures() {
     let creation =
-        |rehearsal| Fact::Creation { what: "Lease", name: "berth".to_owned(), namespace: "n".to_owned(), rehearsal };
+        |dry_run| Fact::Creation { what: "Lease", name: "berth".to_owned(), namespace: "n".to_owned(), dry_run };
     let begin = "cluster home: the Lease berth in namespace n ";
-    finds(creation(Rehearsal::Succeeds), State::Ok, begin, "exists or can be created");
-    finds(creation(Rehearsal::NoNamespace), State::Failure, begin, "create it, or run in another one");
-    assert!(assessed(creation(Rehearsal::NotAllowed)).is_empty(), "the missing right is another fact");
-    finds(creation(Rehearsal::Refused("quota".to_owned())), State::Failure, begin, "cannot be created: quota");
+    finds(creation(DryRun::Succeeds), State::Ok, begin, "exists or can be created");
+    finds(creation(DryRun::NoNamespace), State::Failure, begin, "create it, or run in another one");
+    assert!(assessed(creation(DryRun::NotAllowed)).is_empty(), "the missing right is another fact");
+    finds(creation(DryRun::Refused("quota".to_owned())), State::Failure, begin, "cannot be created: quota");
 }
 
 fn login(outcome: LoginOutcome) -> Fact {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::table::{Report, Row, Stage};
+use crate::capacity::CONTROLLERS;
 use crate::support::api_proxy::{Access, ApiProxy};
 use crate::support::http::{self, get_secure};
 use crate::support::nova::{of_another_project, post, wants};
@@ -27,13 +28,6 @@ const INFO: &str = "berth-liquid-info";
 /// A Lease that only the elector competes for. Somebody else holds it, so that no right is missing for long enough to lose it.
 const LEASE: &str = "lease-of-the-elector";
 const READER: &str = "metrics-reader";
-const CONTROLLERS: [&str; 5] = [
-    "committed-resource-reservations-controller",
-    "capacity-controller",
-    "quota-controller",
-    "inflight-reservation-controller",
-    "nova-pipeline-controllers",
-];
 
 pub struct Scene {
     pub world: World,

@@ -6,20 +6,20 @@ use std::path::Path;
 use berth_telemetry::config::Tls as TlsKeys;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use super::certificate::CertificatePem;
+use super::super::certificate::CertificatePem;
 
 /// An authority.
-pub(super) struct Issuer(CertifiedIssuer<'static, KeyPair>);
+pub(in crate::tls) struct Issuer(CertifiedIssuer<'static, KeyPair>);
 
 impl Issuer {
-    pub(super) fn new() -> Self {
+    pub(in crate::tls) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
     /// A certificate for these names, with its key and this authority.
-    pub(super) fn issue(&self, names: &[&str]) -> CertificatePem {
+    pub(in crate::tls) fn issue(&self, names: &[&str]) -> CertificatePem {
         let (params, key) = (params(names), KeyPair::generate().unwrap());
         let certificate = params.signed_by(&key, &self.0).unwrap();
         CertificatePem {
@@ -30,7 +30,7 @@ impl Issuer {
     }
 }
 
-pub(super) fn self_signed(names: &[&str]) -> CertificatePem {
+pub(in crate::tls) fn self_signed(names: &[&str]) -> CertificatePem {
     let key = KeyPair::generate().unwrap();
     let certificate = params(names).self_signed(&key).unwrap();
     CertificatePem {
@@ -45,7 +45,7 @@ fn params(names: &[&str]) -> CertificateParams {
 }
 
 /// The files in a folder, as the configuration names them.
-pub(super) fn write(folder: &Path, pem: &CertificatePem) -> TlsKeys {
+pub(in crate::tls) fn write(folder: &Path, pem: &CertificatePem) -> TlsKeys {
     let write = |name: &str, content: &[u8]| {
         let path = folder.join(name);
         fs::write(&path, content).unwrap();

@@ -15,7 +15,7 @@ use crate::{Cluster, chain};
 
 /// Why an object could not be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rehearsal {
+pub enum DryRun {
     /// It could be, or it is there already.
     Succeeds,
     NoNamespace,
@@ -28,16 +28,16 @@ pub enum Rehearsal {
 }
 
 /// The Lease of this name.
-pub async fn rehearse_lease(cluster: &Cluster, namespace: &str, name: &str) -> Rehearsal {
-    rehearse::<Lease>(cluster, namespace, name).await
+pub async fn dry_run_lease(cluster: &Cluster, namespace: &str, name: &str) -> DryRun {
+    dry_run_creation::<Lease>(cluster, namespace, name).await
 }
 
 /// The `ConfigMap` of this name.
-pub async fn rehearse_config_map(cluster: &Cluster, namespace: &str, name: &str) -> Rehearsal {
-    rehearse::<ConfigMap>(cluster, namespace, name).await
+pub async fn dry_run_config_map(cluster: &Cluster, namespace: &str, name: &str) -> DryRun {
+    dry_run_creation::<ConfigMap>(cluster, namespace, name).await
 }
 
-async fn rehearse<K>(cluster: &Cluster, namespace: &str, name: &str) -> Rehearsal
+async fn dry_run_creation<K>(cluster: &Cluster, namespace: &str, name: &str) -> DryRun
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Default + Clone,
     K: Serialize + DeserializeOwned + std::fmt::Debug,
@@ -47,15 +47,15 @@ where
     let api = Api::<K>::namespaced(cluster.client.clone(), namespace);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
     match timeout(READ_DEADLINE, api.create(&dry, &object)).await {
-        Ok(Ok(_)) => Rehearsal::Succeeds,
+        Ok(Ok(_)) => DryRun::Succeeds,
         // Conflict: it exists.
-        Ok(Err(kube::Error::Api(status))) if status.code == 409 => Rehearsal::Succeeds,
+        Ok(Err(kube::Error::Api(status))) if status.code == 409 => DryRun::Succeeds,
         // Both kinds are always served.
-        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Rehearsal::NoNamespace,
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 && is_about_rights(&status) => Rehearsal::NotAllowed,
-        Ok(Err(kube::Error::Api(status))) => Rehearsal::Refused(describe_status(&status)),
-        Ok(Err(error)) => Rehearsal::Unanswered(chain(&error)),
-        Err(_) => Rehearsal::Unanswered(format!("no answer within {} s", READ_DEADLINE.as_secs())),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => DryRun::NoNamespace,
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 && is_about_rights(&status) => DryRun::NotAllowed,
+        Ok(Err(kube::Error::Api(status))) => DryRun::Refused(describe_status(&status)),
+        Ok(Err(error)) => DryRun::Unanswered(chain(&error)),
+        Err(_) => DryRun::Unanswered(format!("no answer within {} s", READ_DEADLINE.as_secs())),
     }
 }
 
@@ -66,27 +66,27 @@ mod tests {
     use super::*;
     use crate::testing::{Reply, scripted};
 
-    async fn of(reply: Reply) -> Rehearsal {
+    async fn of(reply: Reply) -> DryRun {
         let reply = std::sync::Mutex::new(Some(reply));
         let cluster = scripted(move |request| {
             assert_eq!(request.path, "/apis/coordination.k8s.io/v1/namespaces/n/leases");
             assert_eq!(request.query["dryRun"], "All");
             reply.lock().unwrap().take().unwrap()
         });
-        rehearse_lease(&cluster, "n", "berth").await
+        dry_run_lease(&cluster, "n", "berth").await
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_an_object_that_is_there_or_could_be_is_fine() {
         let created = Reply::Json(201, json!({ "metadata": { "name": "berth" }, "spec": {} }));
-        assert_eq!(of(created).await, Rehearsal::Succeeds);
-        assert_eq!(of(Reply::error(409, "AlreadyExists", "it exists")).await, Rehearsal::Succeeds);
-        assert_eq!(of(Reply::error(404, "NotFound", "namespaces \"n\" not found")).await, Rehearsal::NoNamespace);
+        assert_eq!(of(created).await, DryRun::Succeeds);
+        assert_eq!(of(Reply::error(409, "AlreadyExists", "it exists")).await, DryRun::Succeeds);
+        assert_eq!(of(Reply::error(404, "NotFound", "namespaces \"n\" not found")).await, DryRun::NoNamespace);
         let denied =
             r#"leases is forbidden: User "u" cannot create resource "leases" in API group "coordination.k8s.io""#;
-        assert_eq!(of(Reply::error(403, "Forbidden", denied)).await, Rehearsal::NotAllowed);
+        assert_eq!(of(Reply::error(403, "Forbidden", denied)).await, DryRun::NotAllowed);
         let refused = of(Reply::error(403, "Forbidden", "exceeded quota")).await;
-        assert_eq!(refused, Rehearsal::Refused("the API server refuses it (403): exceeded quota".to_owned()));
-        assert_eq!(of(Reply::Hang).await, Rehearsal::Unanswered("no answer within 10 s".to_owned()));
+        assert_eq!(refused, DryRun::Refused("the API server refuses it (403): exceeded quota".to_owned()));
+        assert_eq!(of(Reply::Hang).await, DryRun::Unanswered("no answer within 10 s".to_owned()));
     }
 }
