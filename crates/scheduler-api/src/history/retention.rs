@@ -161,9 +161,9 @@ impl HistoryRetention {
         if selected.is_empty() {
             return false;
         }
-        let deleted = self.delete_all(&selected, cluster, &proof).await;
+        let (deleted, has_failed) = self.delete_all(&selected, cluster, &proof).await;
         info!(%cluster, deleted, kept = kept - deleted, "histories deleted");
-        has_more || deleted < selected.len()
+        has_failed || (has_more && deleted == selected.len())
     }
 
     /// All Histories of a cluster; `None` where the kind is not installed.
@@ -180,13 +180,14 @@ impl HistoryRetention {
         }
     }
 
-    /// Deletes these unless a decision was added in the meantime; how many. An error that others would get too ends it.
+    /// Deletes these unless a decision was added in the meantime; how many, and whether one could not be deleted. An error
+    /// that others would get too ends it.
     async fn delete_all(
         &self,
         selected: &[Remembered],
         cluster: &ClusterName,
         proof: &CompletenessProof<History>,
-    ) -> usize {
+    ) -> (usize, bool) {
         let mut deleted = 0;
         for one in selected {
             let (object, key) = (one.object(), ObjectKey::new(cluster.clone(), one.name.as_str()));
@@ -195,17 +196,17 @@ impl HistoryRetention {
                     deleted += 1;
                     self.metrics.deleted.with_label_values(&["deleted"]).inc();
                 }
-                Err(WriteError::NotLeader { .. }) => break,
+                Err(WriteError::NotLeader { .. }) => return (deleted, false),
                 Err(WriteError::Conflict { .. }) => debug!(object = %key, "history not deleted: it has changed"),
                 Err(error) => {
                     self.metrics.deleted.with_label_values(&["failed"]).inc();
                     warn!(object = %key, error = chain(&error), "history not deleted; trying again later");
-                    break;
+                    return (deleted, true);
                 }
             }
             sleep(PACE).await;
         }
-        deleted
+        (deleted, false)
     }
 }
 
