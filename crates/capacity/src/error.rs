@@ -2,7 +2,6 @@
 
 use berth_cluster::{Classified, ErrorClass, FlavorGroupsError, Partial, RouteError, WriteError};
 use thiserror::Error;
-use tokio::task::JoinError;
 
 /// The capacity was not computed, or not written as a whole.
 #[derive(Debug, Error)]
@@ -14,9 +13,6 @@ pub enum Error {
     Partial(#[from] Partial),
     #[error(transparent)]
     Route(#[from] RouteError),
-    /// A panic, or the end of the process.
-    #[error("the computation of capacity ended early: {0}")]
-    Ended(#[from] JoinError),
     #[error("{skipped} FlavorGroupCapacity objects are not written before it is known what became of earlier writes")]
     InDoubt { skipped: usize },
     #[error("{failed} FlavorGroupCapacity objects were not written; the first one: {first}")]
@@ -26,7 +22,7 @@ pub enum Error {
 impl Classified for Error {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Groups(_) | Self::Partial(_) | Self::Ended(_) | Self::InDoubt { .. } => ErrorClass::Transient,
+            Self::Groups(_) | Self::Partial(_) | Self::InDoubt { .. } => ErrorClass::Transient,
             Self::Route(_) => ErrorClass::Permanent,
             Self::Writes { first, .. } => first.class(),
         }

@@ -16,7 +16,8 @@ use berth_telemetry::clock::Clock;
 use berth_telemetry::ids::FreshIds;
 use berth_vm_source::VmSource;
 use parking_lot::Mutex;
-use tokio::task::spawn_blocking;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
@@ -153,8 +154,7 @@ impl<S: Scheduler> CapacityController<S> {
         log_unreadable(&zones);
         let facts = self.facts(groups, &hosts, &zones, began).await;
         let is_complete = facts.is_complete;
-        // A large zone takes long to split, and other work of this thread must not wait for it.
-        let plan = spawn_blocking(move || plan(&facts)).await?;
+        let plan = compute_apart(|| plan(&facts));
         for (zone, left) in &plan.left {
             log_left((zone, zones.readable.get(zone).map_or(&[], Vec::as_slice)), left);
         }
@@ -222,6 +222,15 @@ async fn zone_facts<S: Scheduler>(
     let places = places.collect();
     let host = |host: &&HostCapacity| ProbedHost { capacity: host.host.capacity, free: host.free.or_zero() };
     ZoneFacts { zone: zone.clone(), hosts: hosts.iter().map(host).collect(), places }
+}
+
+/// A large zone takes long to split, and other tasks of this thread must not wait for it. A runtime that has only this thread
+/// cannot give them another one.
+fn compute_apart<T>(compute: impl FnOnce() -> T) -> T {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::CurrentThread => compute(),
+        _ => block_in_place(compute),
+    }
 }
 
 /// The clusters themselves are reported elsewhere.
