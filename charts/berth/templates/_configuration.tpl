@@ -78,6 +78,14 @@
 {{- if or .config.keystoneSecretRef .secrets.keystoneSecretRef .config.keystoneURL .secrets.keystoneURL $reservations.keystoneSecretRef }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether the ports of OpenStack services are not in a configuration, but in a Secret or in the catalog of Keystone. */}}
+{{- define "berth.hasOpenstackPorts" -}}
+{{- $reservations := .config.committedResourceReservationController | default dict -}}
+{{- $isInSecret := or .config.keystoneSecretRef .secrets.keystoneSecretRef $reservations.keystoneSecretRef -}}
+{{- $asksLimes := and (include "berth.hasKeystone" .) (has "commitments-sync-task" (.config.enabledTasks | default list)) -}}
+{{- if or $isInSecret $asksLimes }}true{{ end -}}
+{{- end -}}
+
 {{/* The Secrets that a component may get: a map from the namespace to the names, as JSON. */}}
 {{- define "berth.readableSecrets" -}}
 {{- $found := dict -}}

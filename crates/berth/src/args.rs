@@ -50,13 +50,15 @@ pub enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Ask what the start of an operator with the same flags asks, report everything that is found, and start nothing.
-    Preflight(Box<PreflightArguments>),
+    Preflight(Box<StartArguments>),
+    /// Print what an operator with the same flags listens on and connects to, for firewalls and network policies.
+    Network(Box<StartArguments>),
     /// Create and delete commitments through a running LIQUID API, as Limes would, and check its answers.
     #[command(name = "e2e-commitments")]
     E2eCommitments(Box<E2eCommitmentsArguments>),
     /// Show or change the log level of a running operator.
     LogLevel(LogLevelArguments),
-    /// Print the version.
+    /// Print the version, and the commit that it was built from.
     Version,
 }
 
@@ -93,9 +95,9 @@ pub struct OperatorArguments {
     pub ignored: IgnoredArguments,
 }
 
-/// Arguments of `berth preflight`: those of the start that is asked about.
+/// Arguments of `berth preflight` and `berth network`: those of the start that is asked about.
 #[derive(Debug, Args)]
-pub struct PreflightArguments {
+pub struct StartArguments {
     /// Output format.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,

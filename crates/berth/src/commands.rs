@@ -14,6 +14,7 @@ mod explain_slot;
 mod explain_zone;
 mod leader;
 mod log_level;
+mod network;
 mod next_step;
 mod object_lookup;
 mod output;
@@ -33,7 +34,7 @@ mod vms;
 
 use crate::args::{Arguments, Command, CrdsCommand, Explain, PlacementCommand};
 use crate::error::Error;
-use crate::operator;
+use crate::{build_info, operator};
 
 pub fn run(arguments: Arguments) -> Result<(), Error> {
     match arguments.command {
@@ -42,6 +43,7 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
             None => placement::run(&arguments),
             Some(PlacementCommand::Backup { file }) => placement::back_up(&arguments, file),
             Some(PlacementCommand::Check) => placement::compare(&arguments),
+            Some(PlacementCommand::Network { output }) => network::run_for_placement(&arguments, *output),
             Some(PlacementCommand::Preflight { output }) => preflight::run_for_placement(&arguments, *output),
         },
         Command::Explain(Explain::Host(arguments)) => explain_host::run(&arguments),
@@ -56,11 +58,9 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Config(command) => config::run(&command),
         Command::Preflight(arguments) => preflight::run(&arguments),
+        Command::Network(arguments) => network::run(&arguments),
         Command::E2eCommitments(arguments) => e2e_commitments::run(&arguments),
         Command::LogLevel(arguments) => log_level::run(&arguments),
-        Command::Version => {
-            println!("berth {}", env!("CARGO_PKG_VERSION"));
-            Ok(())
-        }
+        Command::Version => output::print(&format!("berth {}, commit {}\n", build_info::VERSION, build_info::REVISION)),
     }
 }

@@ -49,7 +49,7 @@ use apis::Announced;
 use leading::{Leading, TAKE_OVER, hostname};
 use parts::Parts;
 
-pub(crate) use apis::{AccessRemark, PlannedApis, scheduler};
+pub(crate) use apis::{AccessRemark, PlannedApis, external_url, scheduler};
 
 /// From the signal until the process has ended, at the latest: less than the 5 s after which Kubernetes may kill it.
 const ENDS_WITHIN: Duration = Duration::from_millis(4900);

@@ -14,6 +14,7 @@ mod keystone;
 mod liquid;
 mod memory;
 mod metrics;
+mod network;
 mod nova;
 mod openstack;
 mod oversubscription;
@@ -31,6 +32,7 @@ pub(crate) use keystone::{LazySession, PlannedSession, authentication, process_s
 pub(crate) use liquid::{LiquidPermissions, liquid_api};
 pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;
+pub(crate) use network::{NetworkUse, OperatorStart, PlacementStart, PortSource, of_operator, of_placement};
 pub(crate) use nova::claim_keeper;
 pub use nova::{ClaimRestorer, DecidingState, Nova};
 pub(crate) use openstack::{domain_names, limes_client, planned_sessions};

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::rendering::{DOCUMENTED, ELSEWHERE, Rendering, sets, title};
-use crate::{Error, Tools, checkout, conformance, generated, pods, program, refused, released, rights, values};
+use crate::{
+    Error, Tools, checkout, conformance, generated, network, pods, program, refused, released, rights, values,
+};
 
 /// The longest name of a Service or of a label.
 const LONGEST: usize = 63;
@@ -24,6 +26,9 @@ pub fn run(tools: &Tools, berth: Option<&Path>) -> Result<(), Error> {
     for rendering in &renderings {
         problems.extend(of_rendering(rendering, berth)?);
     }
+    if let Some(berth) = berth {
+        problems.extend(network::problems(tools, berth)?);
+    }
     problems.extend(conformance::of_objects(tools, &renderings)?);
     if !problems.is_empty() {
         return Err(Error::Problems(problems));
@@ -31,7 +36,9 @@ pub fn run(tools: &Tools, berth: Option<&Path>) -> Result<(), Error> {
     let objects: usize = renderings.iter().map(|rendering| rendering.documents.len()).sum();
     println!("{} renderings with {objects} objects are fine", renderings.len());
     if berth.is_none() {
-        println!("not compared without --berth: rules, configuration, flags, and the definitions of others");
+        println!(
+            "not compared without --berth: rules, configuration, flags, network policies, and the definitions of others"
+        );
     }
     Ok(())
 }

@@ -54,7 +54,8 @@ pub fn of_configuration(berth: &Path, rendering: &Rendering) -> Result<Vec<Strin
     Ok(found)
 }
 
-fn written(text: &Value) -> Result<tempfile::NamedTempFile, Error> {
+/// A file with this text.
+pub fn written(text: &Value) -> Result<tempfile::NamedTempFile, Error> {
     let file = tempfile::NamedTempFile::new().map_err(Error::file("write", &std::env::temp_dir()))?;
     fs::write(&file, text.as_str().unwrap_or_default()).map_err(Error::file("write", file.path()))?;
     Ok(file)

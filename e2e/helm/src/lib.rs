@@ -8,6 +8,7 @@ mod definitions;
 mod error;
 pub mod generated;
 mod manifests;
+mod network;
 pub mod pods;
 pub mod program;
 pub mod refused;

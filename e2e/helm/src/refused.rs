@@ -9,7 +9,7 @@ pub fn problems(tools: &Tools) -> Result<Vec<String>, Error> {
     for path in checkout::yaml_files(&checkout::root().join("e2e/helm/refused"))? {
         let values = checkout::read(&path)?;
         let expected = values.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
-        match render(tools, &path, DOCUMENTED) {
+        match render(tools, &path, DOCUMENTED, &[]) {
             Ok(_) => found.push(format!("{} is not refused", path.display())),
             Err(Error::Failed { output, .. }) if output.contains(&expected) => {}
             Err(error) => {

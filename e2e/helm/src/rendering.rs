@@ -35,7 +35,12 @@ pub struct Rendering {
 impl Rendering {
     /// Renders a set of values.
     pub fn of(tools: &Tools, values: &Path, place: Place) -> Result<Self, Error> {
-        let text = render(tools, values, place)?;
+        Self::with(tools, values, place, &[])
+    }
+
+    /// The same with further values, in JSON.
+    pub fn with(tools: &Tools, values: &Path, place: Place, further: &[&str]) -> Result<Self, Error> {
+        let text = render(tools, values, place, further)?;
         let set = checkout::stem(values);
         let documents = serde_saphyr::from_multiple::<Value>(&text)
             .map_err(|source| Error::Yaml { what: set.clone(), source: Box::new(source) })?;
@@ -55,10 +60,13 @@ impl Rendering {
 }
 
 /// The text of a set of values; an error has what helm says.
-pub fn render(tools: &Tools, values: &Path, place: Place) -> Result<String, Error> {
+pub fn render(tools: &Tools, values: &Path, place: Place, further: &[&str]) -> Result<String, Error> {
     let mut helm = tools.command("helm");
     helm.args(["template", place.release]).arg(checkout::chart());
     helm.args(["--namespace", place.namespace, "--kube-version", "1.36.0", "--values"]).arg(values);
+    for value in further {
+        helm.args(["--set-json", value]);
+    }
     program::text(&mut helm)
 }
 

@@ -82,6 +82,12 @@ pub enum PlacementCommand {
     },
     /// Ask the running server to compare its model with the database.
     Check,
+    /// Print what a start with the same flags listens on and connects to, for firewalls and network policies.
+    Network {
+        /// Output format.
+        #[arg(long, short, value_enum, default_value_t = Output::Text)]
+        output: Output,
+    },
     /// Ask what a start with the same flags asks, report everything that is found, and start nothing.
     Preflight {
         /// Output format.

@@ -88,7 +88,7 @@ fn blocking(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> 
     runtime.map_err(|source| Error::Runtime { source })?.block_on(work)
 }
 
-fn database(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Database, Error> {
+pub(super) fn database(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Database, Error> {
     let keys = &configuration.placement;
     let file_of_keys = keys.database_file.as_deref().filter(|_| arguments.database.is_none());
     let from_file = arguments.database_file.as_deref().or(file_of_keys).map(read_database_file).transpose()?;

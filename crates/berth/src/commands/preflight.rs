@@ -20,11 +20,11 @@ use self::fact::Fact;
 use self::findings::assess;
 use self::report::Report;
 use super::output;
-use crate::args::{Output, PlacementArguments, PreflightArguments};
+use crate::args::{Output, PlacementArguments, StartArguments};
 use crate::error::Error;
 
 /// Of an operator.
-pub(super) fn run(arguments: &PreflightArguments) -> Result<(), Error> {
+pub(super) fn run(arguments: &StartArguments) -> Result<(), Error> {
     finish(arguments.output, &gathered(operator::gather(&arguments.operator))?)
 }
 

@@ -316,6 +316,17 @@ async fn report_pipelines(memory: Memory, component: Component, parts: Parts) {
     }
 }
 
+/// The URL, if another process is behind it.
+pub(crate) fn external_url<'u>(
+    api_bind_address: Option<&str>,
+    url: &'u SchedulerUrl,
+) -> Result<Option<&'u str>, Error> {
+    let SchedulerUrl::External(url) = url else { return Ok(None) };
+    let address = api_bind_address.map(Address::from_flag).transpose()?.flatten();
+    let port = address.map_or(PORT, |address| address.port);
+    Ok((!is_loopback_own(url, port)).then_some(url))
+}
+
 /// The scheduler for slots or for probes: a URL that leads back to this process selects its built-in scheduler.
 pub(crate) fn scheduler(
     api_bind_address: Option<&str>,
@@ -324,15 +335,12 @@ pub(crate) fn scheduler(
     memory: &Memory,
 ) -> Result<Chosen, Error> {
     let own = memory.scheduler.clone();
-    let SchedulerUrl::External(url) = url else {
+    let Some(url) = external_url(api_bind_address, url)? else {
+        if let SchedulerUrl::External(url) = url {
+            info!(url, purpose, "schedulerURL points at this process; using the built-in scheduler");
+        }
         return Ok(Chosen::BuiltIn(own));
     };
-    let address = api_bind_address.map(Address::from_flag).transpose()?.flatten();
-    let port = address.map_or(PORT, |address| address.port);
-    if is_loopback_own(url, port) {
-        info!(url, purpose, "schedulerURL points at this process; using the built-in scheduler");
-        return Ok(Chosen::BuiltIn(own));
-    }
     info!(url, purpose, "using an external scheduler");
     let user_agent = configuration.common.user_agent();
     let external = External::new(url, user_agent.as_deref(), own);

@@ -53,6 +53,22 @@ fn wants_limes(configuration: &Configuration) -> bool {
     configuration.enabled_tasks.contains(&Task::CommitmentsSync)
 }
 
+/// Whether the lists of Limes are read.
+pub(super) fn asks_limes(configuration: &Configuration) -> bool {
+    wants_limes(configuration) && configuration.keystone_keys.has_credentials
+}
+
+/// Whether the process logs in with its credentials. `serves_liquid`: callers of LIQUID are to be known.
+pub(super) fn asks_keystone(configuration: &Configuration, serves_liquid: bool) -> bool {
+    let is_authenticated = serves_liquid && configuration.auth.mode == AuthMode::Keystone;
+    configuration.keystone_keys.has_credentials && (is_authenticated || wants_limes(configuration))
+}
+
+/// Whether Keystone is asked for the names of domains.
+pub(super) fn resolves_domains(configuration: &Configuration) -> bool {
+    configuration.reservation_controller.keystone.is_some()
+}
+
 /// The lists of Limes, if the syncer is to run.
 pub(crate) fn limes_client(configuration: &Configuration, clusters: &Clusters) -> Option<Arc<dyn LimesClient>> {
     if !wants_limes(configuration) {

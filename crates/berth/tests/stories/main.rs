@@ -34,6 +34,7 @@ mod limes_list;
 mod log_level;
 mod log_lines;
 mod metrics_docs;
+mod network;
 mod nova;
 mod nova_bad_input;
 mod nova_replicas;

@@ -82,9 +82,10 @@ fn config(folder: &Path, keys: &Value) -> String {
 }
 
 #[test]
-fn the_version_is_printed() {
+fn the_version_and_the_commit_are_printed() {
     let ended = berth(&["version"]);
-    assert_eq!((ended.status, ended.stdout.as_str()), (0, concat!("berth ", env!("CARGO_PKG_VERSION"), "\n")));
+    let commit = ended.stdout.strip_prefix(concat!("berth ", env!("CARGO_PKG_VERSION"), ", commit "));
+    assert!(ended.status == 0 && commit.is_some_and(|commit| commit.trim_end().len() > 6), "{}", ended.stdout);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn server(id: &str, flavor: &str) -> String {
 }
 
 /// The Secret `vms` with the access to a database of the cluster, which the operator may not read yet.
-async fn create_secret(world: &World, postgres: &Postgres, database: &str) {
+pub async fn create_secret(world: &World, postgres: &Postgres, database: &str) {
     let url = postgres.url(database);
     let (_, port) = url.rsplit_once('/').unwrap().0.rsplit_once(':').unwrap();
     let values =
@@ -29,7 +29,7 @@ async fn create_secret(world: &World, postgres: &Postgres, database: &str) {
 }
 
 /// With the role that is shipped for another Secret.
-async fn grant_secret(world: &mut World) {
+pub async fn grant_secret(world: &mut World) {
     let roles = fs::read_to_string(format!("{}/operator.yaml", shipped("rbac/secrets"))).unwrap();
     let roles = roles.replace("berth-secrets", "vms").replace("\"keystone\"", "vms");
     world.control_plane().run_kubectl(&["apply", "--filename", "-"], Some(&roles)).await.unwrap();

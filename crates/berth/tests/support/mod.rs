@@ -26,6 +26,7 @@ pub mod recorded;
 pub mod replicas;
 pub mod scheduler_stub;
 pub mod seen;
+pub mod sockets;
 pub mod two_clusters;
 pub mod unreadable;
 pub mod vm_table;

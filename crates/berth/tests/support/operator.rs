@@ -26,6 +26,7 @@ pub const SECURE_METRICS: &str = "--metrics-secure";
 pub struct Operator {
     daemon: Daemon,
     log_begins: usize,
+    flags: Vec<String>,
     api: SocketAddr,
     probes: SocketAddr,
     metrics: SocketAddr,
@@ -73,13 +74,19 @@ impl Operator {
             arguments.push(format!("{FORMAT}human"));
         }
         arguments.extend(more.iter().filter(|argument| !argument.starts_with(API)).map(|one| (*one).to_owned()));
-        let log_begins = log_length(control_plane, name);
+        let begin = arguments.iter().position(|one| one == "operator").unwrap();
+        let (log_begins, flags) = (log_length(control_plane, name), arguments[begin..].to_vec());
         let daemon = control_plane.spawn(name, Path::new("/usr/bin/env"), &arguments).await.unwrap();
-        Self { daemon, log_begins, api, probes, metrics }
+        Self { daemon, log_begins, flags, api, probes, metrics }
     }
 
     pub fn pid(&self) -> u32 {
         self.daemon.pid()
+    }
+
+    /// Its command line, from the command on.
+    pub fn flags(&self) -> &[String] {
+        &self.flags
     }
 
     pub fn api(&self) -> SocketAddr {

@@ -71,6 +71,11 @@ impl PostgresLedger {
         Ok(Self { pool, waiters, cache, position, clock, metrics, space: Arc::default() })
     }
 
+    /// Where the server listens.
+    pub fn port(url: &str) -> Result<u16, LedgerError> {
+        Ok(connect::options(url)?.get_port())
+    }
+
     /// Connects, and looks at the schema without changing it.
     pub async fn inspect(url: &str) -> Result<Inspected, LedgerError> {
         let mut connection = connect::connection(&connect::options(url)?).await.map_err(connect::refused)?;

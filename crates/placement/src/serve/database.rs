@@ -35,6 +35,14 @@ impl Database {
         }
     }
 
+    /// The port of PostgreSQL.
+    pub fn port(&self) -> Result<Option<u16>, LedgerError> {
+        match self {
+            Self::Sqlite(_) => Ok(None),
+            Self::Postgres(url) => PostgresLedger::port(url).map(Some),
+        }
+    }
+
     pub fn file(&self, what: &'static str, instead: &'static str) -> Result<&PathBuf, LedgerError> {
         match self {
             Self::Sqlite(LedgerLocation::File(path)) => Ok(path),
