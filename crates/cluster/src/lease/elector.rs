@@ -128,9 +128,9 @@ impl Election {
     async fn read(&mut self) {
         self.standing.reads(self.term.now());
         match self.call(write::Operation::Get, self.api.get(&self.key.name)).await {
-            Ok(lease) => self.sees(Some(lease)),
-            Err(Failure::NotFound) => self.sees(None),
-            Err(Failure::Error(error)) => self.error.met(&error),
+            Ok(lease) => self.sees(Some(lease), Access::Read),
+            Err(Failure::NotFound) => self.sees(None, Access::Read),
+            Err(Failure::Error(error)) => self.error.met(&error, Access::Read),
         }
     }
 
@@ -158,9 +158,9 @@ impl Election {
 
     fn answered(&mut self, answer: Result<Lease, Failure>) {
         match answer {
-            Ok(lease) => return self.sees(Some(lease)),
+            Ok(lease) => return self.sees(Some(lease), Access::Write),
             Err(Failure::Error(error)) => {
-                self.error.met(&error);
+                self.error.met(&error, Access::Write);
                 if matches!(error, WriteError::Unknown { .. }) {
                     return self.standing.unknown();
                 }
@@ -170,8 +170,8 @@ impl Election {
         self.standing.refused();
     }
 
-    fn sees(&mut self, lease: Option<Lease>) {
-        self.error.over();
+    fn sees(&mut self, lease: Option<Lease>, by: Access) {
+        self.error.succeeded(by);
         self.standing.sees(lease.as_ref().map(object::record), self.term.now());
         self.lease = lease.unwrap_or_default();
         self.publish_leadership();
@@ -221,7 +221,7 @@ impl Election {
         let renew_time = self.standing.writes(self.term.now(), object::renew_time(self.clock.now()));
         match self.put(&object::released(&self.lease, renew_time)).await {
             Ok(_) => info!(lease = %self.key, "lease released"),
-            Err(Failure::Error(error)) => self.error.met(&error),
+            Err(Failure::Error(error)) => self.error.met(&error, Access::Write),
             Err(Failure::NotFound) => {}
         }
     }
@@ -244,27 +244,35 @@ impl Election {
 
 // Logs once that the election has a problem, and once that the problem has ended. It decides nothing.
 
-/// The last error that was logged.
+/// What the Lease is accessed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// The last error that was logged, and what had failed.
 #[derive(Default)]
 struct RenewalErrors {
-    log: Option<String>,
+    log: Option<(Access, String)>,
 }
 
 impl RenewalErrors {
-    pub fn met(&mut self, error: &WriteError) {
+    fn met(&mut self, error: &WriteError, of: Access) {
         if matches!(error, WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) {
             debug!(%error, "another process acquired the lease");
             return;
         }
         let text = error.to_string();
-        if self.log.as_ref() != Some(&text) {
+        if self.log.as_ref().is_none_or(|(_, logged)| *logged != text) {
             warn!(error = text, "leader election failed; retrying");
-            self.log = Some(text);
+            self.log = Some((of, text));
         }
     }
 
-    pub fn over(&mut self) {
-        if self.log.take().is_some() {
+    /// A process that may read the Lease need not be able to write it.
+    fn succeeded(&mut self, with: Access) {
+        if self.log.take_if(|(failed, _)| *failed == Access::Read || with == Access::Write).is_some() {
             info!("leader election works again");
         }
     }

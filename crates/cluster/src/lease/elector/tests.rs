@@ -291,6 +291,22 @@ async fn who_does_not_lead_gives_nothing_back() {
     assert_eq!(scene.lease()["spec"]["holderIdentity"], "other");
 }
 
+#[test]
+fn a_lease_that_can_be_read_but_not_written_is_reported_once() {
+    let key = ObjectKey::new(berth_core::ClusterName::home(), "berth");
+    let call = Call { operation: write::Operation::Patch, kind: "Lease".to_owned(), key };
+    let refused = WriteError::Unavailable { call, message: "not today".to_owned() };
+    let mut errors = RenewalErrors::default();
+    errors.met(&refused, Access::Write);
+    errors.succeeded(Access::Read);
+    assert!(errors.log.is_some(), "reading proves nothing about writing");
+    errors.succeeded(Access::Write);
+    assert!(errors.log.is_none());
+    errors.met(&refused, Access::Read);
+    errors.succeeded(Access::Read);
+    assert!(errors.log.is_none());
+}
+
 fn candidate(identity: &str, metrics: Arc<LeaseMetrics>) -> Candidate {
     let [namespace, name, identity] = ["berth-system", "berth", identity].map(str::to_owned);
     Candidate {
