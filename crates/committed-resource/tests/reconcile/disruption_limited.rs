@@ -1,8 +1,5 @@
 //! The disruption limit: disruption that no user asked for stops before a region is cleared, and continues when its
 //! cause is gone or a user confirms.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -14,7 +11,7 @@ use berth_crds::{CommittedResource, Condition, Hypervisor, Knowledge, Reservatio
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
 
-use support::*;
+use crate::support::*;
 
 /// Thirty slots on three hosts, in a zone that may lose twenty within ten minutes.
 const HOSTS: [(&str, u64); 3] = [("node1", 10), ("node2", 10), ("node3", 10)];

@@ -1,8 +1,5 @@
 //! How often a reconciliation reads its slots: a commitment may have thousands, and most reconciliations change
 //! nothing. Each read of a slot asks the scheduler whether it waits for a host, so the tests count these calls.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +15,7 @@ use berth_scheduler::{
 use berth_testkit::{Server, seeds};
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 /// The slots that wait for a host: there is free capacity for one of five.
 const WAITING: u64 = 4;

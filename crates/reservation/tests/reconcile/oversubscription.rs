@@ -1,7 +1,4 @@
 //! Reconciliations of over-booked hosts, together with those of their slots.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +15,7 @@ use berth_testkit::{Fault, Verb, next, seeds};
 use serde_json::json;
 use tokio::time::sleep;
 
-use support::{Process, UUID, begin, name, path};
+use crate::support::{Process, UUID, begin, name, path};
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 const INTERVAL: Duration = Duration::from_secs(30);

@@ -1,7 +1,4 @@
 //! What the controller tells about a slot that only it knows: when it is tried again, and since when something is missing.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +11,7 @@ use berth_reservation::SlotMemory;
 use berth_testkit::seeds;
 use tokio::time::{Instant, sleep};
 
-use support::*;
+use crate::support::*;
 
 fn memory(process: &Process, number: u64) -> SlotMemory {
     process.world.deliver().unwrap();

@@ -1,7 +1,4 @@
 //! Objects that do not decode are reported, and deleting them works. Dates that are too late mean "never".
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -10,7 +7,7 @@ use berth_telemetry::clock::Clock;
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
 
-use support::*;
+use crate::support::*;
 
 /// The message of the condition `Invalid`.
 fn invalid(server: &Server, path: &str, name: &str) -> Option<String> {

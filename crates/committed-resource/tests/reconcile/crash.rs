@@ -1,7 +1,4 @@
 //! The process ends between any two writes, and another one continues: nothing leaks, and nothing is taken twice.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -10,7 +7,7 @@ use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, seeds};
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
 

@@ -1,18 +1,13 @@
 //! Slots get the VMs that run already: a commitment grows over them, and slots adopt those that run beside them. Each
 //! scenario without a fault, with a process that ends before and after every write, and with seeds for the order of
 //! reconciliations and for faults.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-#[path = "vms/scenario.rs"]
-mod scenario;
-mod support;
 
 use berth_crds::{CommittedResource, Reservation, names};
 use berth_testkit::{Server, seeds, vms};
 use serde_json::json;
 
-use scenario::*;
-use support::*;
+use crate::scenario::*;
+use crate::support::*;
 
 /// Three tests for each scenario.
 macro_rules! scenarios {

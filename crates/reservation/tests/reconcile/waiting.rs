@@ -1,7 +1,4 @@
 //! Slots without a host: how often they are tried, together with which others, and what the scheduler is asked.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +10,7 @@ use berth_crds::{Knowledge, Reservation, names};
 use berth_testkit::seeds;
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 const RETRY: Duration = Duration::from_secs(60);
 const SLOTS: u64 = 20;

@@ -1,7 +1,4 @@
 //! Pauses: a commitment with the annotation, and its slots, stay exactly as they are, whatever happens around them.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -10,7 +7,7 @@ use berth_crds::{CommittedResource, Condition, Hypervisor, Knowledge, Reservatio
 use berth_testkit::{Server, Verb, seeds};
 use serde_json::{Value, json};
 
-use support::*;
+use crate::support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
 

@@ -1,8 +1,5 @@
 //! Reconciliations of commitments of cores: what is written, what fails, and that no core is given out twice in the
 //! meantime.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -13,7 +10,7 @@ use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, path_of, seeds};
 use serde_json::json;
 
-use support::{Process, clock};
+use crate::support::{Process, clock};
 
 /// A server with this many cores and these commitments.
 fn server(clock: &Arc<dyn Clock>, total: u64, commitments: &[CommittedResource]) -> Server {

@@ -1,7 +1,4 @@
 //! How a slot without a host gets one, step by step, and its condition when a step fails.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -12,7 +9,7 @@ use berth_scheduler::{Pipelines, Scheduler as _};
 use berth_testkit::Verb;
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 const RETRY: Action = Action::RequeueAfter(Duration::from_secs(60));
 

@@ -1,13 +1,10 @@
 //! Reconciliations of commitments without failures: what is written, in which order, and that it ends.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use berth_crds::{CommittedResource, Reservation, names};
 use berth_testkit::{Server, seeds};
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
 

@@ -1,8 +1,5 @@
 //! Reconciliations of ready slots whose VMs appear, end and move: what is confirmed, dropped and followed, at which
 //! time, and what happens when writes fail or the process crashes.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -14,7 +11,7 @@ use berth_testkit::{Fault, Verb, seeds};
 use serde_json::json;
 use tokio::time::sleep;
 
-use support::*;
+use crate::support::*;
 
 const SLOT: &str = "reservations/commitment-uuid-1-0";
 

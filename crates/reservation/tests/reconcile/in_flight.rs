@@ -1,6 +1,5 @@
 //! Reconciliations of in-flight reservations: what becomes of them when their VM arrives, moves, or never comes, and
 //! that nothing else is touched.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,4 @@
 //! Many clients change the commitments of a zone at the same time.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +11,9 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use support::history::{Call, Sold, is_linearizable, sold};
-use support::liquid::{Answer, Wanted, ask, body, serve};
-use support::*;
+use crate::support::history::{Call, Sold, is_linearizable, sold};
+use crate::support::liquid::{Answer, Wanted, ask, body, serve};
+use crate::support::*;
 
 /// The number of zones in which requests are compared with the model.
 const SEEDS: u64 = 150;

@@ -1,7 +1,4 @@
 //! Commitments that are not served yet: their place in the queue, and what their conditions say while they wait.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -14,7 +11,7 @@ use berth_testkit::{Server, seeds};
 use jiff::Timestamp;
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey::new(ClusterName::home(), name)

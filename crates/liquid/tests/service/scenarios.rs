@@ -1,7 +1,4 @@
 //! What Limes, people and time do to commitments while they are changed, with both outcomes.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -11,7 +8,7 @@ use berth_crds::{CommitmentChange, CommittedResource, CommittedResourceSpec, Tim
 use berth_testkit::{Server, Verb, path_of, seeds};
 use serde_json::{Value, json};
 
-use support::*;
+use crate::support::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -1,11 +1,8 @@
 //! Changes of commitments with the controllers of commitments and slots, on a host that is full.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use berth_crds::commitment_change::ChangePhase;
 
-use support::*;
+use crate::support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_sold_commitment_is_accepted_with_its_slots() {

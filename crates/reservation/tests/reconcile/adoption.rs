@@ -1,7 +1,4 @@
 //! Slots in force adopt VMs of their project and group that run beside them on their host.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -12,7 +9,7 @@ use berth_scheduler::Scheduler as _;
 use berth_testkit::{Fault, Verb, vms};
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 /// Slot 0 is in force on `node1`, which has room for this many slots.
 async fn one_slot(room: u64) -> Process {

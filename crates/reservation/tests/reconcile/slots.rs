@@ -1,7 +1,4 @@
 //! Reconciliations of slots: made ready, placed, moved by users, left without a host, and failed writes.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -14,7 +11,7 @@ use berth_scheduler::Pipelines;
 use berth_testkit::{Fault, Verb, path_of, seeds};
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 /// A slot that is ready on `node1`, which has free capacity for one.
 async fn in_force() -> Process {

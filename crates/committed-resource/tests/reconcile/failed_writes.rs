@@ -1,7 +1,4 @@
 //! Each way in which a write of a reconciliation can fail, and the status of the commitment in the meantime.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +10,7 @@ use berth_testkit::{Fault, Server, Verb, seeds};
 use serde_json::json;
 use tokio::time::Instant;
 
-use support::*;
+use crate::support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
 

@@ -1,7 +1,4 @@
 //! Worked examples as whole reconciliations of both controllers.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +9,7 @@ use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, seeds};
 use serde_json::{Value, json};
 
-use support::*;
+use crate::support::*;
 
 /// A commitment of this many slots that is accepted on `node1`, which has free capacity for `free`.
 async fn accepted(clock: &Arc<dyn Clock>, commitment: &CommittedResource, free: u64) -> (Server, Process) {

@@ -1,7 +1,4 @@
 //! The spec changes between plan and report: the status of a generation was planned for that generation.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
@@ -10,7 +7,7 @@ use berth_testkit::{Server, Verb, World, seeds};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use support::*;
+use crate::support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
 

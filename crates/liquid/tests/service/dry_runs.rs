@@ -1,7 +1,4 @@
 //! Dry runs of changes of commitments.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -11,7 +8,7 @@ use berth_crds::{CommittedResourceSpec, names};
 use berth_testkit::seeds;
 use serde_json::json;
 
-use support::*;
+use crate::support::*;
 
 fn rejected(uuid: &str, why: &str) -> ChangeVerdict {
     ChangeVerdict::Rejected(vec![(uuid.into(), why.to_owned())])

@@ -1,7 +1,4 @@
 //! Slots without a commitment: after a restore from a backup that lacks it, or after a user removed the finalizer.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +19,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use support::clock;
+use crate::support::clock;
 
 const GONE: &str = "uuid-gone";
 const GRACE: Duration = Duration::from_secs(900);
