@@ -51,6 +51,7 @@ mod placement_suite;
 mod preflight;
 mod restored_etcd;
 mod rights;
+mod rights_elsewhere;
 mod rights_of_people;
 mod rights_removed;
 mod start;

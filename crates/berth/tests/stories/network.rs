@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::process::Stdio;
+use std::time::Duration;
 
 use berth_control_plane::ControlPlane;
 use berth_crds::{Datasource, testing};
@@ -112,7 +113,8 @@ async fn replicas_use_the_addresses_that_the_table_names_and_all_of_them() {
     keystone.add_service("resources", &limes.url());
     keystone.set_projects(Projects::new(&[(testing::PROJECT, testing::DOMAIN)]));
     limes.set(testing::PROJECT, vec![commitment("listed-1", testing::GROUP, testing::ZONE, 480)]);
-    let stub = SchedulerStub::start(Manner::Host("node1")).await;
+    // It closes the connection after its answer, so that one must be looked at before.
+    let stub = SchedulerStub::start(Manner::Slowly("node1", Duration::from_millis(500))).await;
     let mut world = World::without_operator().await;
     world.create(&host("node1", 4)).await;
     create_secret(&world, &keystone, PASSWORD).await;

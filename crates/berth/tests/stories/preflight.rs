@@ -27,13 +27,13 @@ const PASSWORD: &str = "s3cret";
 const ADDRESSES: [&str; 3] =
     ["--api-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0"];
 
-fn file(content: &Value) -> NamedTempFile {
+pub fn file(content: &Value) -> NamedTempFile {
     let file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
     fs::write(file.path(), content.to_string()).unwrap();
     file
 }
 
-async fn preflight(kubeconfig: &Path, config: &Path, more: &[&str]) -> Ended {
+pub async fn preflight(kubeconfig: &Path, config: &Path, more: &[&str]) -> Ended {
     let named = [format!("--kubeconfig={}", kubeconfig.display()), format!("--config={}", config.display())];
     let mut all = vec!["preflight"];
     all.extend(ADDRESSES);
@@ -43,7 +43,7 @@ async fn preflight(kubeconfig: &Path, config: &Path, more: &[&str]) -> Ended {
 }
 
 /// The lines of one state, without it.
-fn lines<'a>(ended: &'a Ended, state: &str) -> Vec<&'a str> {
+pub fn lines<'a>(ended: &'a Ended, state: &str) -> Vec<&'a str> {
     ended.stdout.lines().filter_map(|line| line.strip_prefix(&format!("{state:<8} "))).collect()
 }
 

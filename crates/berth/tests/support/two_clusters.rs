@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use berth_control_plane::ControlPlane;
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, names};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::time::sleep;
@@ -175,9 +175,23 @@ impl TwoClusters {
         api.replace(NAME, &PostParams::default(), &role).await.unwrap();
     }
 
+    /// Takes all rights in the remote from the account.
+    pub async fn deny_all(&self) {
+        let (client, nothing) = (client(&self.remote).await, Patch::Merge(json!({ "rules": [] })));
+        let roles: Api<ClusterRole> = Api::all(client.clone());
+        roles.patch(NAME, &PatchParams::default(), &nothing).await.unwrap();
+        let of_events: Api<Role> = Api::namespaced(client, "default");
+        of_events.patch("berth-events", &PatchParams::default(), &nothing).await.unwrap();
+    }
+
     /// Gives the account all its rights in the remote.
     pub async fn grant(&self) {
         apply(&self.remote, RIGHTS).await;
+    }
+
+    /// The file with the configuration.
+    pub fn config(&self) -> &Path {
+        &self.config
     }
 
     /// A cluster as every client but the operator uses it.

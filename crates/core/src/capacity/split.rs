@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::mem;
 
-use super::least_host::LeastHost;
+use super::least_host::{HostsInUse, LeastHost, Place};
 use crate::ids::GroupName;
 use crate::units::Resources;
 
@@ -44,15 +44,17 @@ struct Sharing<'a> {
     pools: Vec<Pool<'a>>,
     /// What is left on each host.
     left: Vec<Resources>,
-    /// The pools whose need fits what is left on each host.
+    /// The pools whose need fits each host that nothing was taken from.
     fitting: Vec<Vec<usize>>,
     /// The groups that have a host left, in the order of the round.
     order: Vec<usize>,
-    /// The hosts of the slots of the round before and of this one, which begins at `round`. `dropped` slots were taken earlier.
+    in_use: HostsInUse,
+    /// The places of the hosts of the slots of the round before and of this one, which begins at `round`. `dropped` slots were taken
+    /// earlier.
     taken: Vec<usize>,
     round: usize,
     dropped: usize,
-    distinct: DistinctHosts,
+    distinct: DistinctPlaces,
 }
 
 struct Group {
@@ -89,8 +91,9 @@ impl<'a> Sharing<'a> {
             });
             groups.push(Group { rank, pool, slots: 0 });
         }
-        let (order, distinct) = ((0..groups.len()).collect(), DistinctHosts::new(left.len()));
-        Self { groups, pools, left, fitting, order, taken: Vec::new(), round: 0, dropped: 0, distinct }
+        let (order, in_use) = ((0..groups.len()).collect(), HostsInUse::new(left.len()));
+        let (taken, distinct) = (Vec::new(), DistinctPlaces::default());
+        Self { groups, pools, left, fitting, order, in_use, taken, round: 0, dropped: 0, distinct }
     }
 
     /// Lets each group take a slot; false if none could.
@@ -113,30 +116,45 @@ impl<'a> Sharing<'a> {
         let group = &mut self.groups[number];
         let pool = &mut self.pools[group.pool];
         self.distinct.restart();
-        for host in &self.taken[pool.followed - self.dropped..] {
-            if self.distinct.add(*host) {
-                pool.least.update(*host, &self.left);
+        for place in &self.taken[pool.followed - self.dropped..] {
+            if self.distinct.add(*place) {
+                pool.least.update(*place, &self.in_use);
             }
         }
         pool.followed = self.dropped + self.taken.len();
-        let Some(host) = pool.least.first() else { return };
+        let Some(host) = pool.least.first(&self.in_use) else { return };
+        let need = pool.need;
         group.slots += 1;
-        self.left[host] -= pool.need;
-        self.taken.push(host);
+        let place = self.find_place(host);
+        self.in_use.get_mut(place).left -= need;
+        self.left[host] -= need;
+        self.taken.push(place);
     }
 
-    /// Counts the hosts of each pool again.
+    fn find_place(&mut self, host: usize) -> usize {
+        let Self { in_use, left, fitting, pools, .. } = self;
+        in_use.find(host, || {
+            let mut has_fitted = vec![false; pools.len()];
+            fitting[host].iter().for_each(|pool| has_fitted[*pool] = true);
+            Place { host, left: left[host], has_fitted }
+        })
+    }
+
+    /// Counts the hosts of each pool again. Pools that have not followed yet find nothing at the place of a full host, or the next one.
     fn drop_full_hosts(&mut self) {
-        let Self { pools, left, fitting, taken, round, distinct, .. } = self;
+        let Self { pools, in_use, taken, round, distinct, .. } = self;
         distinct.restart();
-        for &host in &taken[*round..] {
-            if distinct.add(host) {
-                fitting[host].retain(|pool| {
-                    let pool = &mut pools[*pool];
-                    let fits = pool.need.fits(left[host]);
-                    pool.hosts -= usize::from(!fits);
-                    fits
-                });
+        for &at in &taken[*round..] {
+            if !distinct.add(at) {
+                continue;
+            }
+            let Place { left, has_fitted, .. } = in_use.get_mut(at);
+            for (pool, fits) in pools.iter_mut().zip(&mut *has_fitted).filter(|(_, fits)| **fits) {
+                *fits = pool.need.fits(*left);
+                pool.hosts -= usize::from(!*fits);
+            }
+            if !has_fitted.contains(&true) {
+                in_use.release(at);
             }
         }
     }
@@ -156,29 +174,29 @@ impl<'a> Pool<'a> {
         for host in &hosts {
             fitting[*host].push(at);
         }
-        Self { need, candidates, least: LeastHost::new(need, &hosts, left), hosts: hosts.len(), followed: 0 }
+        Self { need, candidates, least: LeastHost::new(at, need, &hosts, left), hosts: hosts.len(), followed: 0 }
     }
 }
 
-/// Hosts that were seen already.
-struct DistinctHosts {
-    /// The number of the last pass in which each host was seen.
+/// Places that were seen already.
+#[derive(Default)]
+struct DistinctPlaces {
+    /// The number of the last pass in which each place was seen.
     seen: Vec<u64>,
     pass: u64,
 }
 
-impl DistinctHosts {
-    fn new(hosts: usize) -> Self {
-        Self { seen: vec![0; hosts], pass: 0 }
-    }
-
+impl DistinctPlaces {
     fn restart(&mut self) {
         self.pass += 1;
     }
 
     /// False for one that was seen in this pass.
-    fn add(&mut self, host: usize) -> bool {
-        mem::replace(&mut self.seen[host], self.pass) != self.pass
+    fn add(&mut self, place: usize) -> bool {
+        if place >= self.seen.len() {
+            self.seen.resize(place + 1, 0);
+        }
+        mem::replace(&mut self.seen[place], self.pass) != self.pass
     }
 }
 

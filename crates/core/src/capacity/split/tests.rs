@@ -36,9 +36,10 @@ fn rounds(groups: &[SharingGroup], free: &[Resources]) -> Vec<Vec<Shown<String>>
         }
         let after = slots(&sharing);
         let takers = sharing.order.iter().copied().filter(|group| after[*group] > before[*group]);
-        let take = |(group, host): (usize, &usize)| {
-            left[*host] -= groups[group].need;
-            (groups[group].name.to_string(), *host, shown(left[*host]))
+        let take = |(group, place): (usize, &usize)| {
+            let host = sharing.in_use.get(*place).host;
+            left[host] -= groups[group].need;
+            (groups[group].name.to_string(), host, shown(left[host]))
         };
         rounds.push(takers.zip(&sharing.taken[sharing.round..]).map(take).collect());
     }
