@@ -156,7 +156,7 @@ mod tests {
             "gvks": ["cortex.cloud/v1alpha1/Reservation"],
         });
         let keys = json!({
-            "keystoneURL": "https://id.example:5001/v3", "osUsername": "berth", "osPassword": "s3cret",
+            "scheduler": { "token": "s3cret" }, "keystoneURL": "https://id.example:5001/v3", "osUsername": "berth", "osPassword": "s3cret",
             "enabledTasks": ["commitments-sync-task"], "datasourceName": "vms", "apiservers": { "remotes": [remote] },
             "committedResourceReservationController": {
                 "schedulerURL": "http://scheduler.example:8088/scheduler/nova/external",

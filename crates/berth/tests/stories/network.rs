@@ -139,7 +139,12 @@ async fn replicas_use_the_addresses_that_the_table_names_and_all_of_them() {
     replicas.world.accepted("placed-1").await;
     replicas.world.accepted("listed-1").await;
     hosts_are_known_at(&replicas.world, follower).await;
-    assert_eq!(post(follower, &of_project(wants("vm-2", &["node1"]), "p")).await.status, 200);
+    let forwards = until(async || {
+        let answer = post(follower, &of_project(wants("vm-2", &["node1"]), "p")).await;
+        let is_seen = recorders.iter().any(|recorder| recorder.used().connects.contains(&leader.port()));
+        so(answer.status == 200 && is_seen, || format!("{answer:?}"))
+    });
+    forwards.await.unwrap_or_else(|bad| panic!("no connection to the leader: {bad}"));
     replicas.until("the follower knows the VMs too", async |replicas| knows_vms(replicas.get(TWO[1])).await).await;
 
     let sources: Sources = [

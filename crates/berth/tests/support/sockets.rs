@@ -7,6 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{fs, io};
 
+use parking_lot::Mutex;
+
 const EVERY: Duration = Duration::from_millis(5);
 const LISTENS: &str = "0A";
 
@@ -20,7 +22,15 @@ pub struct UsedPorts {
 /// Looks again and again, because connections come and go.
 pub struct SocketRecorder {
     is_stopped: Arc<AtomicBool>,
-    thread: JoinHandle<UsedPorts>,
+    seen: Arc<Mutex<SeenPorts>>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct SeenPorts {
+    listens: BTreeSet<u16>,
+    /// The local port and the remote one.
+    pairs: BTreeSet<(u16, u16)>,
 }
 
 struct Socket {
@@ -31,30 +41,45 @@ struct Socket {
 
 impl SocketRecorder {
     pub fn start(pid: u32) -> Self {
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let stopped = is_stopped.clone();
+        let (is_stopped, seen) = (Arc::new(AtomicBool::new(false)), Arc::<Mutex<SeenPorts>>::default());
+        let (stopped, found) = (is_stopped.clone(), seen.clone());
         let thread = thread::spawn(move || {
-            let (mut used, mut pairs) = (UsedPorts::default(), BTreeSet::new());
             while !stopped.load(Ordering::Relaxed) {
-                for Socket { local, remote, listens } in sockets(pid).unwrap_or_default() {
-                    if listens {
-                        used.listens.insert(local);
-                    } else {
-                        pairs.insert((local, remote));
-                    }
-                }
+                let now = sockets(pid).unwrap_or_default();
+                found.lock().add(now);
                 thread::sleep(EVERY);
             }
-            let of_clients = pairs.into_iter().filter(|(local, _)| !used.listens.contains(local));
-            used.connects = of_clients.map(|(_, remote)| remote).collect();
-            used
         });
-        Self { is_stopped, thread }
+        Self { is_stopped, seen, thread }
+    }
+
+    /// So far.
+    pub fn used(&self) -> UsedPorts {
+        self.seen.lock().used()
     }
 
     pub fn stop(self) -> UsedPorts {
         self.is_stopped.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
+        self.thread.join().unwrap();
+        self.seen.lock().used()
+    }
+}
+
+impl SeenPorts {
+    fn add(&mut self, sockets: Vec<Socket>) {
+        for Socket { local, remote, listens } in sockets {
+            if listens {
+                self.listens.insert(local);
+            } else {
+                self.pairs.insert((local, remote));
+            }
+        }
+    }
+
+    /// What has the port of a listener was opened by a client.
+    fn used(&self) -> UsedPorts {
+        let own = self.pairs.iter().filter(|(local, _)| !self.listens.contains(local));
+        UsedPorts { listens: self.listens.clone(), connects: own.map(|(_, remote)| *remote).collect() }
     }
 }
 
