@@ -102,6 +102,16 @@ async fn prepare_database(world: &mut World) -> u16 {
     port_of(&postgres.url("story_network"))
 }
 
+/// Asks the follower until its connection to the leader is seen.
+async fn forwards([leader, follower]: [SocketAddr; 2], recorders: &[SocketRecorder]) {
+    let is_seen = until(async || {
+        let answer = post(follower, &of_project(wants("vm-2", &["node1"]), "p")).await;
+        let is_seen = recorders.iter().any(|recorder| recorder.used().connects.contains(&leader.port()));
+        so(answer.status == 200 && is_seen, || format!("{answer:?}"))
+    });
+    is_seen.await.unwrap_or_else(|bad| panic!("no connection to the leader: {bad}"));
+}
+
 async fn knows_vms(operator: &Operator) -> Result<(), String> {
     let metrics = operator.metrics().await;
     so(sum(&metrics, "berth_vm_source_vms", &[]) == 1, || "no VMs are known".to_owned())
@@ -139,12 +149,7 @@ async fn replicas_use_the_addresses_that_the_table_names_and_all_of_them() {
     replicas.world.accepted("placed-1").await;
     replicas.world.accepted("listed-1").await;
     hosts_are_known_at(&replicas.world, follower).await;
-    let forwards = until(async || {
-        let answer = post(follower, &of_project(wants("vm-2", &["node1"]), "p")).await;
-        let is_seen = recorders.iter().any(|recorder| recorder.used().connects.contains(&leader.port()));
-        so(answer.status == 200 && is_seen, || format!("{answer:?}"))
-    });
-    forwards.await.unwrap_or_else(|bad| panic!("no connection to the leader: {bad}"));
+    forwards([leader, follower], &recorders).await;
     replicas.until("the follower knows the VMs too", async |replicas| knows_vms(replicas.get(TWO[1])).await).await;
 
     let sources: Sources = [
