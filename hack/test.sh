@@ -77,10 +77,6 @@ else
   cargo run --locked -q -p berth-control-plane -- build
 fi
 
-echo "== the Python environment of Placement's suite"
-suite=$(program "$work/messages" berth-placement-gabbi)
-[ -z "$suite" ] || "$suite" --prepare
-
 echo "== Keystone"
 keystone=$(program "$work/messages" berth-keystone)
 [ -z "$keystone" ] || "$keystone" prepare

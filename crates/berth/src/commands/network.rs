@@ -8,7 +8,7 @@ use berth_telemetry::config::{self, AuthMode, Configuration, Controller, Files};
 use serde::Serialize;
 
 use super::output;
-use super::placement::{database, has_secure_metrics, mode};
+use super::placement::{database, files, has_secure_metrics, metrics_address, mode};
 use super::table::table;
 use crate::args::{OperatorArguments, Output, PlacementArguments, StartArguments};
 use crate::error::Error;
@@ -33,8 +33,7 @@ pub(super) fn run(arguments: &StartArguments) -> Result<(), Error> {
 
 /// Of a server of the Placement API.
 pub(super) fn run_for_placement(arguments: &PlacementArguments, form: Output) -> Result<(), Error> {
-    let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
-    let configuration = config::load(&files, false)?.configuration;
+    let configuration = config::load(&files(arguments), false)?.configuration;
     let uses = uses_of_placement(arguments, &configuration)?;
     output::show(form, &Network { uses }, Network::text)
 }
@@ -65,9 +64,8 @@ fn uses_of_operator(arguments: &OperatorArguments, configuration: &Configuration
 }
 
 fn uses_of_placement(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Vec<NetworkUse>, Error> {
-    let keys = &configuration.placement;
-    let api: Address = arguments.listen.as_ref().unwrap_or(&keys.listen).parse()?;
-    let metrics = Address::from_flag(arguments.metrics_listen.as_ref().unwrap_or(&keys.metrics_listen))?;
+    let api: Address = arguments.listen.as_ref().unwrap_or(&configuration.placement.listen).parse()?;
+    let metrics = metrics_address(arguments, configuration)?;
     Ok(of_placement(&PlacementStart {
         configuration,
         api: api.port,

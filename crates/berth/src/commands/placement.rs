@@ -38,7 +38,7 @@ const API: &str = "Placement";
 const UNLESS_OPEN: &str = "pass --auth keystone with the credentials of Keystone, listen on loopback (--listen 127.0.0.1:8778), or pass \
                            --insecure-api if only trusted clients reach the port";
 
-fn files(arguments: &PlacementArguments) -> Files {
+pub(super) fn files(arguments: &PlacementArguments) -> Files {
     Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() }
 }
 
@@ -74,9 +74,16 @@ pub(super) fn back_up(arguments: &PlacementArguments, file: &Path) -> Result<(),
 /// Asks the running server to compare.
 pub(super) fn compare(arguments: &PlacementArguments) -> Result<(), Error> {
     let configuration = config::load(&files(arguments), false)?.configuration;
-    let listen = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
-    let address = Address::from_flag(listen)?.ok_or_else(refuse_metrics_address)?;
+    let address = metrics_address(arguments, &configuration)?.ok_or_else(refuse_metrics_address)?;
     blocking(check(address))
+}
+
+/// Where metrics and probes are served; `None`: nowhere.
+pub(super) fn metrics_address(
+    arguments: &PlacementArguments,
+    configuration: &Configuration,
+) -> Result<Option<Address>, HttpError> {
+    Address::from_flag(arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen))
 }
 
 fn refuse_metrics_address() -> Error {
@@ -111,7 +118,6 @@ fn read_database_file(path: &Path) -> Result<String, Error> {
 pub(super) fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Settings, Error> {
     let keys = &configuration.placement;
     let listen = arguments.listen.as_ref().unwrap_or(&keys.listen);
-    let metrics_listen = arguments.metrics_listen.as_ref().unwrap_or(&keys.metrics_listen);
     let is_authenticated = mode(arguments, configuration) == AuthMode::Keystone;
     let access = Access::new(is_authenticated, arguments.insecure_api.unwrap_or(keys.insecure_api));
     let listen: Address = listen.parse()?;
@@ -122,7 +128,7 @@ pub(super) fn settings(arguments: &PlacementArguments, configuration: &Configura
     let headers = arguments.cors_headers.as_ref().unwrap_or(&keys.cors_headers);
     Ok(Settings {
         listen: access.choose_address(API, Some(listen.clone()), listen, UNLESS_OPEN)?.into_address(),
-        metrics_listen: Address::from_flag(metrics_listen)?,
+        metrics_listen: metrics_address(arguments, configuration)?,
         metrics_readers: None,
         tls: TlsInForce::open(&configuration.tls).map_err(HttpError::from)?,
         connections: configuration.http.max_connections,

@@ -38,8 +38,8 @@ pub(crate) fn planned_sessions(
 ) -> Vec<PlannedSession> {
     let controller = &configuration.reservation_controller;
     let of_process = |purpose| PlannedSession::of_process(purpose, configuration, Some(clusters));
-    let is_authenticated = serves_liquid && configuration.auth.mode == AuthMode::Keystone;
-    let callers = is_authenticated.then(|| of_process("the tokens of callers of the LIQUID API"));
+    let callers =
+        validates_tokens(configuration, serves_liquid).then(|| of_process("the tokens of callers of the LIQUID API"));
     let limes = wants_limes(configuration).then(|| of_process("the commitments of Limes"));
     let domains = domain_session(configuration, clusters).map(|session| PlannedSession {
         purpose: "the names of domains",
@@ -47,6 +47,10 @@ pub(crate) fn planned_sessions(
         session: Some(session),
     });
     callers.into_iter().chain(limes).chain(domains).collect()
+}
+
+fn validates_tokens(configuration: &Configuration, serves_liquid: bool) -> bool {
+    serves_liquid && configuration.auth.mode == AuthMode::Keystone
 }
 
 fn wants_limes(configuration: &Configuration) -> bool {
@@ -60,8 +64,8 @@ pub(super) fn asks_limes(configuration: &Configuration) -> bool {
 
 /// Whether the process logs in with its credentials. `serves_liquid`: callers of LIQUID are to be known.
 pub(super) fn asks_keystone(configuration: &Configuration, serves_liquid: bool) -> bool {
-    let is_authenticated = serves_liquid && configuration.auth.mode == AuthMode::Keystone;
-    configuration.keystone_keys.has_credentials && (is_authenticated || wants_limes(configuration))
+    let validates = validates_tokens(configuration, serves_liquid);
+    configuration.keystone_keys.has_credentials && (validates || wants_limes(configuration))
 }
 
 /// Whether Keystone is asked for the names of domains.

@@ -139,10 +139,7 @@ async fn an_old_commitment_that_ends_before_it_starts_gets_its_slots() {
     let mut object = serde_json::to_value(seeds::waiting_commitment(UUID, 2)).unwrap();
     object["spec"]["startTime"] = json!("2027-03-01T00:00:00Z");
     object["spec"]["endTime"] = json!("2027-02-01T00:00:00Z");
-    let server = Server::new(clock.clone());
-    server.create(&seeds::flavor_groups(clock.now())).unwrap();
-    server.create(&seeds::host("node1", 4)).unwrap();
-    server.create_raw(object).unwrap();
+    let server = server_with_raw(&clock, object);
     let process = Process::start(&server, &clock);
     assert_eq!(process.settle_for_good().await, []);
     assert_accepted(&server, 2, &[("node1", 2)]);

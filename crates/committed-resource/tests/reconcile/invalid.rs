@@ -38,10 +38,7 @@ async fn a_commitment_that_ends_in_the_year_9999_is_accepted_and_never_ends() {
     let clock = clock();
     let mut object = serde_json::to_value(seeds::waiting_commitment(UUID, 2)).unwrap();
     object["spec"]["endTime"] = json!("9999-12-31T23:59:59Z");
-    let server = Server::new(clock.clone());
-    server.create(&seeds::flavor_groups(clock.now())).unwrap();
-    server.create(&seeds::host("node1", 4)).unwrap();
-    server.create_raw(object).unwrap();
+    let server = server_with_raw(&clock, object);
     let process = Process::start(&server, &clock);
     assert_eq!(process.settle_for_good().await, []);
     assert_accepted(&server, 2, &[("node1", 2)]);

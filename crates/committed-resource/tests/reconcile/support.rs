@@ -2,26 +2,29 @@
 //! first.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "../shared/commitments.rs"]
+mod commitment_controller;
+#[path = "../../../reservation/tests/shared/slots.rs"]
+mod slot_controller;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{
-    Action, Classified, DisruptionLimit, ErrorClass, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes,
-};
-use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, Context, CoresBook, Delays, Error, Limits, Settings,
-};
+use berth_cluster::{Action, Classified, DisruptionLimit, ErrorClass, Events, ObjectKey, Reconciler as _};
+use berth_committed_resource::{CommittedResourceController, Error};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
-use berth_reservation::{ReservationController, ReservationMetrics};
-use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, Scheduler};
+use berth_reservation::ReservationController;
+use berth_scheduler::{BuiltIn, Scheduler};
 use berth_telemetry::clock::{Clock, TokioClock};
-use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
 use berth_vm_source::VmSource;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
+
+use commitment_controller::commitments_with;
+use slot_controller::{DELAYS, slots};
 
 pub const UUID: &str = "uuid-1";
 
@@ -99,7 +102,7 @@ impl Process {
         let scheduler = world.scheduler.clone();
         let commitments = commitments_with(&world, clock, disruption_limit.clone(), scheduler, events.clone(), vms);
         let commitments = Arc::new(commitments);
-        let slots = Arc::new(slots(&world, clock, disruption_limit, events, vms));
+        let slots = Arc::new(slots(&world, clock, disruption_limit, DELAYS, events, vms));
         world.declare(&commitments, &world.commitments).unwrap();
         world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
@@ -239,84 +242,11 @@ pub fn commitments<S: Scheduler>(
     commitments_with(world, clock, disruption_limit, scheduler, events(world).0, &VmSource::none())
 }
 
-fn commitments_with<S: Scheduler>(
-    world: &World,
-    clock: &Arc<dyn Clock>,
-    disruption_limit: DisruptionLimit,
-    scheduler: Arc<S>,
-    events: Events,
-    vms: &VmSource,
-) -> CommittedResourceController<S> {
-    let stores = &world.stores;
-    CommittedResourceController::new(Context {
-        commitments: world.writer(&stores.commitments),
-        reservations: world.writer(&stores.reservations),
-        hypervisors: stores.hypervisors.clone(),
-        pipelines: stores.pipelines.clone(),
-        routes: Routes::home_only(),
-        ids: FreshIds::counted(),
-        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        pauses: world.pauses(),
-        disruption_limit,
-        scheduler,
-        domain_names: Arc::new(NoDomainNames),
-        clock: clock.clone(),
-        events,
-        metrics: CommitmentMetrics::register(&metrics(), stores.commitments.clone()).unwrap(),
-        settings: Settings {
-            limits: Limits::default(),
-            delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
-            pipelines: PipelineChoice::default(),
-            slot_creation_delay: Duration::ZERO,
-            takes_over_vms: true,
-        },
-        cores: Arc::new(CoresBook::new(
-            stores.commitments.clone(),
-            stores.capacities.clone(),
-            stores.changes.clone(),
-            Routes::home_only(),
-            world.pauses(),
-            world.commitments.clone(),
-        )),
-        changes: stores.changes.clone(),
-        vms: vms.clone(),
-    })
-}
-
-fn slots(
-    world: &World,
-    clock: &Arc<dyn Clock>,
-    disruption_limit: DisruptionLimit,
-    events: Events,
-    vms: &VmSource,
-) -> ReservationController<BuiltIn> {
-    let stores = &world.stores;
-    ReservationController::new(berth_reservation::Context {
-        reservations: world.writer(&stores.reservations),
-        commitments: stores.commitments.clone(),
-        hypervisors: stores.hypervisors.clone(),
-        pipelines: stores.pipelines.clone(),
-        routes: Routes::home_only(),
-        ids: FreshIds::counted(),
-        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        pauses: world.pauses(),
-        disruption_limit,
-        scheduler: world.scheduler.clone(),
-        domain_names: Arc::new(NoDomainNames),
-        clock: clock.clone(),
-        events,
-        metrics: ReservationMetrics::register(&metrics(), &stores.reservations).unwrap(),
-        settings: berth_reservation::Settings {
-            delays: berth_reservation::Delays {
-                active: Duration::from_secs(300),
-                allocation: Duration::from_secs(900),
-                retry: Duration::from_secs(60),
-                grace: Duration::from_secs(900),
-            },
-            pipelines: PipelineChoice::default(),
-            adopts_vms: true,
-        },
-        requests: world.slots.clone(),
-        vms: vms.clone(),
-    })
+/// A server with the flavor groups, a host with capacity for four slots, and a commitment with any content.
+pub fn server_with_raw(clock: &Arc<dyn Clock>, commitment: serde_json::Value) -> Server {
+    let server = Server::new(clock.clone());
+    server.create(&seeds::flavor_groups(clock.now())).unwrap();
+    server.create(&seeds::host("node1", 4)).unwrap();
+    server.create_raw(commitment).unwrap();
+    server
 }

@@ -2,17 +2,20 @@
 //! after the other.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "../../../committed-resource/tests/shared/commitments.rs"]
+mod commitment_controller;
 pub mod history;
 pub mod liquid;
+#[path = "../../../reservation/tests/shared/slots.rs"]
+mod slot_controller;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{Events, FlavorGroupsCache, ObjectKey, Reconciler, Requests, Routes};
+use berth_cluster::{Events, ObjectKey, Reconciler, Requests, Routes};
 use berth_committed_resource::{
-    ChangeVerdict, CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Limits, ProposedCommitment,
-    hold_released_capacity,
+    ChangeVerdict, CommittedResourceController, ProposedCommitment, hold_released_capacity,
 };
 use berth_core::ClusterName;
 use berth_crds::commitment_change::{ChangeItem, ChangePhase, CommitmentBefore, SlotBefore};
@@ -23,10 +26,9 @@ use berth_crds::{
     Reservation, conditions, facts, labels, names, testing,
 };
 use berth_liquid::changes::{ChangeController, ChangeMetrics, ChangesUnderWay, Context, Settings, UnderWay};
-use berth_reservation::{ReservationController, ReservationMetrics};
-use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
+use berth_reservation::ReservationController;
+use berth_scheduler::BuiltIn;
 use berth_telemetry::clock::{Clock, TokioClock};
-use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{CheckerSettings, InvariantChecker, Server, World, next, seeds, vms};
 use berth_vm_source::VmSource;
@@ -34,6 +36,9 @@ use kube::Resource as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+
+use commitment_controller::commitments_with;
+use slot_controller::{DELAYS, slots};
 
 /// A second flavor group, with the same flavor.
 pub const OTHER_GROUP: &str = "mem_v5";
@@ -118,8 +123,16 @@ impl Process {
         let world = World::new(server);
         let (under_way, requests) = (ChangesUnderWay::default(), berth_cluster::testing::opened());
         let vms = VmSource::new(clock.clone(), AGE_OF_VMS);
-        let commitments = Arc::new(commitments(&world, clock, &vms));
-        let slots = Arc::new(slots(&world, clock, &vms));
+        let disruption_limit = || world.disruption_limit(clock).unwrap();
+        let commitments = Arc::new(commitments_with(
+            &world,
+            clock,
+            disruption_limit(),
+            world.scheduler.clone(),
+            events(&world),
+            &vms,
+        ));
+        let slots = Arc::new(slots(&world, clock, disruption_limit(), DELAYS, events(&world), &vms));
         let changes = Arc::new(changes(&world, clock, &under_way));
         world.declare(&commitments, &world.commitments).unwrap();
         world.declare(&slots, &world.slots).unwrap();
@@ -472,75 +485,6 @@ fn changes(world: &World, clock: &Arc<dyn Clock>, under_way: &ChangesUnderWay) -
         events: events(world),
         metrics: ChangeMetrics::register(&metrics(), stores.changes.clone()).unwrap(),
         settings: Settings { retention: Duration::from_secs(86_400) },
-    })
-}
-
-fn commitments(world: &World, clock: &Arc<dyn Clock>, vms: &VmSource) -> CommittedResourceController<BuiltIn> {
-    let stores = &world.stores;
-    CommittedResourceController::new(berth_committed_resource::Context {
-        commitments: world.writer(&stores.commitments),
-        reservations: world.writer(&stores.reservations),
-        hypervisors: stores.hypervisors.clone(),
-        pipelines: stores.pipelines.clone(),
-        routes: Routes::home_only(),
-        ids: FreshIds::counted(),
-        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        pauses: world.pauses(),
-        disruption_limit: world.disruption_limit(clock).unwrap(),
-        scheduler: world.scheduler.clone(),
-        domain_names: Arc::new(NoDomainNames),
-        clock: clock.clone(),
-        events: events(world),
-        metrics: CommitmentMetrics::register(&metrics(), stores.commitments.clone()).unwrap(),
-        settings: berth_committed_resource::Settings {
-            limits: Limits::default(),
-            delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
-            pipelines: PipelineChoice::default(),
-            slot_creation_delay: Duration::ZERO,
-            takes_over_vms: true,
-        },
-        cores: Arc::new(CoresBook::new(
-            stores.commitments.clone(),
-            stores.capacities.clone(),
-            stores.changes.clone(),
-            Routes::home_only(),
-            world.pauses(),
-            world.commitments.clone(),
-        )),
-        changes: stores.changes.clone(),
-        vms: vms.clone(),
-    })
-}
-
-fn slots(world: &World, clock: &Arc<dyn Clock>, vms: &VmSource) -> ReservationController<BuiltIn> {
-    let stores = &world.stores;
-    ReservationController::new(berth_reservation::Context {
-        reservations: world.writer(&stores.reservations),
-        commitments: stores.commitments.clone(),
-        hypervisors: stores.hypervisors.clone(),
-        pipelines: stores.pipelines.clone(),
-        routes: Routes::home_only(),
-        ids: FreshIds::counted(),
-        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        pauses: world.pauses(),
-        disruption_limit: world.disruption_limit(clock).unwrap(),
-        scheduler: world.scheduler.clone(),
-        domain_names: Arc::new(NoDomainNames),
-        clock: clock.clone(),
-        events: events(world),
-        metrics: ReservationMetrics::register(&metrics(), &stores.reservations).unwrap(),
-        settings: berth_reservation::Settings {
-            delays: berth_reservation::Delays {
-                active: Duration::from_secs(300),
-                retry: Duration::from_secs(60),
-                grace: Duration::from_secs(900),
-                allocation: Duration::from_secs(900),
-            },
-            pipelines: PipelineChoice::default(),
-            adopts_vms: true,
-        },
-        requests: world.slots.clone(),
-        vms: vms.clone(),
     })
 }
 

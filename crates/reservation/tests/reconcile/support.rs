@@ -1,23 +1,25 @@
 //! The controller of slots in a small world: one process that reconciles the enqueued keys, one after the other.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+#[path = "../shared/slots.rs"]
+mod slot_controller;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{
-    Action, Classified, ClusterMetrics, ErrorClass, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes,
-};
+use berth_cluster::{Action, Classified, ClusterMetrics, ErrorClass, Events, ObjectKey, Reconciler as _};
 use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
-use berth_reservation::{Context, Delays, Error, ReservationController, ReservationMetrics, Settings};
-use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
+use berth_reservation::{Delays, Error, ReservationController};
+use berth_scheduler::BuiltIn;
 use berth_telemetry::clock::{Clock, TokioClock};
-use berth_telemetry::ids::FreshIds;
 use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
 use berth_vm_source::VmSource;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+
+use slot_controller::{DELAYS, slots};
 
 pub const UUID: &str = "uuid-1";
 
@@ -72,7 +74,8 @@ impl Process {
 
     fn start_with(world: World, clock: Arc<dyn Clock>, events: Events) -> Self {
         let vms = VmSource::new(clock.clone(), Duration::from_secs(3600));
-        let slots = Arc::new(controller(&world, &clock, events, &vms));
+        let delays = Delays { retry: RETRY, grace: GRACE, allocation: ALLOCATION_GRACE, ..DELAYS };
+        let slots = Arc::new(slots(&world, &clock, world.disruption_limit(&clock).unwrap(), delays, events, &vms));
         world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
         Self { world, slots, clock, vms }
@@ -177,36 +180,4 @@ pub fn path(number: u64) -> String {
 fn events(world: &World) -> (Events, impl Future<Output = ()> + Send + use<>) {
     let counted = ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap().events;
     Events::new(&world.clusters, None, counted, CancellationToken::new())
-}
-
-fn controller(world: &World, clock: &Arc<dyn Clock>, events: Events, vms: &VmSource) -> ReservationController<BuiltIn> {
-    let (stores, metrics) = (&world.stores, Metrics::new(&[].into()).unwrap());
-    ReservationController::new(Context {
-        reservations: world.writer(&stores.reservations),
-        commitments: stores.commitments.clone(),
-        hypervisors: stores.hypervisors.clone(),
-        pipelines: stores.pipelines.clone(),
-        routes: Routes::home_only(),
-        ids: FreshIds::counted(),
-        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        pauses: world.pauses(),
-        disruption_limit: world.disruption_limit(clock).unwrap(),
-        scheduler: world.scheduler.clone(),
-        domain_names: Arc::new(NoDomainNames),
-        clock: clock.clone(),
-        events,
-        metrics: ReservationMetrics::register(&metrics, &stores.reservations).unwrap(),
-        settings: Settings {
-            delays: Delays {
-                active: Duration::from_secs(300),
-                retry: RETRY,
-                grace: GRACE,
-                allocation: ALLOCATION_GRACE,
-            },
-            pipelines: PipelineChoice::default(),
-            adopts_vms: true,
-        },
-        requests: world.slots.clone(),
-        vms: vms.clone(),
-    })
 }

@@ -1,12 +1,11 @@
 //! Gathers what the start of a server of the Placement API asks.
 
 use berth_cluster::{AccessReviews, Cluster, Clusters, Right, Routes, chain, needs};
-use berth_http::Address;
-use berth_telemetry::config::{AuthMode, Configuration, Files};
+use berth_telemetry::config::{AuthMode, Configuration};
 use futures::future::{join, join3};
 
 use super::super::config::ConfigReport;
-use super::super::placement::{has_secure_metrics, mode, settings};
+use super::super::placement::{files, has_secure_metrics, metrics_address, mode, settings};
 use super::clusters::ask_cluster;
 use super::credentials::try_logins;
 use super::fact::Fact;
@@ -18,8 +17,7 @@ use crate::operator::user_agent;
 use crate::wiring::{PlannedSession, process_secret_rights};
 
 pub(super) async fn gather(arguments: &PlacementArguments) -> Result<Vec<Fact>, Error> {
-    let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
-    let ConfigReport { findings, configuration } = ConfigReport::of(&files, false)?;
+    let ConfigReport { findings, configuration } = ConfigReport::of(&files(arguments), false)?;
     let mut facts = configuration_facts(findings);
     let Some(configuration) = configuration else { return Ok(facts) };
     let (own, keystone) = join(own_facts(arguments, &configuration), of_home(arguments, &configuration)).await;
@@ -49,9 +47,8 @@ async fn own_facts(arguments: &PlacementArguments, configuration: &Configuration
 async fn of_home(arguments: &PlacementArguments, configuration: &Configuration) -> Vec<Fact> {
     let is_authenticated = mode(arguments, configuration) == AuthMode::Keystone;
     let reads_secrets = is_authenticated && configuration.common.keystone.is_some();
-    let metrics = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
     // An address that cannot be read is a fact of its own.
-    let metrics = Address::from_flag(metrics).ok().flatten();
+    let metrics = metrics_address(arguments, configuration).ok().flatten();
     let is_secure = has_secure_metrics(arguments, configuration, metrics.as_ref());
     let (mut facts, mut clusters) = (Vec::new(), None);
     if reads_secrets || is_secure {
