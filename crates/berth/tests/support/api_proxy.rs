@@ -32,6 +32,7 @@ pub type Access = (String, String);
 /// It ends when this is dropped.
 pub struct ApiProxy {
     shared: Arc<Shared>,
+    url: String,
     kubeconfig: PathBuf,
     server: JoinHandle<()>,
     _folder: TempDir,
@@ -76,9 +77,14 @@ impl ApiProxy {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubeconfig");
         let mut content: Value = serde_json::from_str(&fs::read_to_string(account).unwrap()).unwrap();
-        content["clusters"][0]["cluster"] = json!({ "server": format!("http://{address}") });
+        let url = format!("http://{address}");
+        content["clusters"][0]["cluster"] = json!({ "server": url });
         fs::write(&path, content.to_string()).unwrap();
-        Self { shared, kubeconfig: path, server, _folder: folder }
+        Self { shared, url, kubeconfig: path, server, _folder: folder }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// The kubeconfig of the same account, with the address of the proxy.

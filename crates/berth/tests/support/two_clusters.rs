@@ -11,8 +11,9 @@ use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, names};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
-use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::config::Kubeconfig;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::time::sleep;
@@ -187,6 +188,25 @@ impl TwoClusters {
     /// Gives the account all its rights in the remote.
     pub async fn grant(&self) {
         apply(&self.remote, RIGHTS).await;
+    }
+
+    pub fn home(&mut self) -> &mut World {
+        &mut self.home
+    }
+
+    /// A client of somebody who may do everything in the remote.
+    pub async fn client_of_remote(&self) -> Client {
+        client(&self.remote).await
+    }
+
+    /// Writes a kubeconfig with the address of the remote and the credentials that the operator shows it.
+    pub fn account_in_remote(&self) -> PathBuf {
+        let mut account = Kubeconfig::read_from(self.home.account()).unwrap();
+        account.clusters[0].cluster =
+            Kubeconfig::read_from(self.remote.kubeconfig()).unwrap().clusters[0].cluster.clone();
+        let path = self.config.with_file_name("account-of-operator.json");
+        fs::write(&path, serde_json::to_string(&account).unwrap()).unwrap();
+        path
     }
 
     /// The file with the configuration.

@@ -1,4 +1,4 @@
-//! The rules of `config/rbac`, and how some of their verbs are removed on a running API server.
+//! The rules of `config/rbac`, at home and in another cluster, and how some of their verbs are removed on a running API server.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 use super::table::Row;
 use crate::support::waiting::{so, until};
 
-const OPERATOR: &str = include_str!("../../../../../config/rbac/operator.yaml");
+/// The rights in the cluster that the operator runs in.
+pub const HOME: &str = include_str!("../../../../../config/rbac/operator.yaml");
+/// The rights in another cluster.
+pub const REMOTE: &str = include_str!("../../../../../config/rbac/remote/operator.yaml");
 const ACCOUNT: &str = "system:serviceaccount:berth-system:berth";
 
 /// A verb of a rule: the role, the resource, the object if it is limited to one, and the verb.
@@ -23,9 +26,9 @@ pub fn right(row: &Row) -> Right {
     [row.role, row.resource, row.name, row.verb].map(str::to_owned)
 }
 
-/// The roles of the operator.
-pub fn roles() -> Vec<Value> {
-    let documents = serde_saphyr::from_multiple::<Value>(OPERATOR).unwrap();
+/// The roles of the operator in a file.
+fn roles(file: &str) -> Vec<Value> {
+    let documents = serde_saphyr::from_multiple::<Value>(file).unwrap();
     documents.into_iter().filter(|one| one["rules"].is_array()).collect()
 }
 
@@ -41,13 +44,13 @@ fn rights_of(granted: &Value, rule: &Value) -> Vec<Right> {
     words(&rule["resources"]).flat_map(of_resource).collect()
 }
 
-/// All verbs of all rules.
-pub fn rights() -> BTreeSet<Right> {
+/// All verbs of all rules of a file.
+pub fn rights(file: &str) -> BTreeSet<Right> {
     let of_role = |role: &Value| {
         let rules = role["rules"].as_array().cloned().unwrap_or_default();
         rules.iter().flat_map(|rule| rights_of(role, rule)).collect::<Vec<_>>()
     };
-    roles().iter().flat_map(of_role).collect()
+    roles(file).iter().flat_map(of_role).collect()
 }
 
 /// The rules of a role without these rights.
@@ -61,22 +64,34 @@ fn rules_without(role: &Value, removed: &BTreeSet<Right>) -> Vec<Value> {
     rules
 }
 
-/// Grants everything but this, and waits until the API server decides so.
-pub async fn grant_without(client: &Client, removed: &BTreeSet<Right>) {
-    for role in roles() {
-        let rules = Patch::Merge(json!({ "rules": rules_without(&role, removed) }));
-        let kind = GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", role["kind"].as_str().unwrap());
-        let resource = ApiResource::from_gvk(&kind);
-        let api: Api<DynamicObject> = match role["metadata"]["namespace"].as_str() {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-            None => Api::all_with(client.clone(), &resource),
-        };
-        api.patch(role["metadata"]["name"].as_str().unwrap(), &PatchParams::default(), &rules).await.unwrap();
+/// The roles of a file in the cluster that they are for.
+pub struct Grants {
+    roles: Vec<Value>,
+    client: Client,
+}
+
+impl Grants {
+    pub fn new(file: &str, client: Client) -> Self {
+        Self { roles: roles(file), client }
     }
-    for role in roles() {
-        for rule in role["rules"].as_array().into_iter().flatten() {
-            for right in rights_of(&role, rule) {
-                decided(client, (&role, rule), &right, !removed.contains(&right)).await;
+
+    /// Grants everything but this, and waits until the API server decides so.
+    pub async fn grant_without(&self, removed: &BTreeSet<Right>) {
+        for role in &self.roles {
+            let rules = Patch::Merge(json!({ "rules": rules_without(role, removed) }));
+            let kind = GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", role["kind"].as_str().unwrap());
+            let resource = ApiResource::from_gvk(&kind);
+            let api: Api<DynamicObject> = match role["metadata"]["namespace"].as_str() {
+                Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+                None => Api::all_with(self.client.clone(), &resource),
+            };
+            api.patch(role["metadata"]["name"].as_str().unwrap(), &PatchParams::default(), &rules).await.unwrap();
+        }
+        for role in &self.roles {
+            for rule in role["rules"].as_array().into_iter().flatten() {
+                for right in rights_of(role, rule) {
+                    decided(&self.client, (role, rule), &right, !removed.contains(&right)).await;
+                }
             }
         }
     }
@@ -114,5 +129,5 @@ async fn decided(client: &Client, (owner, rule): (&Value, &Value), [_, resource,
 #[test]
 fn these_rights_are_those_that_the_world_grants() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac/operator.yaml");
-    assert_eq!(fs::read_to_string(path).unwrap(), OPERATOR);
+    assert_eq!(fs::read_to_string(path).unwrap(), HOME);
 }

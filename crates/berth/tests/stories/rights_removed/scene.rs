@@ -1,9 +1,9 @@
-//! A cloud in which an operator uses all its rights, and what happens there in each stage.
+//! A cloud in which an operator uses all its rights in one cluster, and what happens there in each stage.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use berth_crds::{History, Hypervisor, Pipeline, Reservation, generate, testing};
+use berth_crds::{FlavorGroupCapacity, History, Pipeline, Reservation, generate, names, testing};
 use berth_limes::requests::{Item, Ledger, Status, Terms};
 use jiff::{Timestamp, ToSpan};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -12,12 +12,14 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use super::place::Place;
 use super::table::{Report, Row, Stage};
 use crate::capacity::CONTROLLERS;
 use crate::support::api_proxy::{Access, ApiProxy};
+use crate::support::cloud::Cloud;
 use crate::support::http::{self, get_secure};
 use crate::support::nova::{of_another_project, post, wants};
-use crate::support::objects::{GROUP, OTHER_ZONE, SLOT_GIB, ZONE, host, in_zone, non_rejectable, slot_name};
+use crate::support::objects::{GROUP, OTHER_ZONE, SLOT_GIB, ZONE, host, non_rejectable, slot_name};
 use crate::support::operator::{Operator, SECURE_METRICS};
 use crate::support::vm_table::VmFile;
 use crate::support::waiting::{so, until};
@@ -30,7 +32,8 @@ const LEASE: &str = "lease-of-the-elector";
 const READER: &str = "metrics-reader";
 
 pub struct Scene {
-    pub world: World,
+    pub place: Place,
+    /// Before the cluster in which rights are removed.
     pub proxy: ApiProxy,
     /// A process that does nothing but compete for a Lease, and show its metrics to known callers.
     elector: Operator,
@@ -61,28 +64,27 @@ fn keys(vms: &VmFile) -> Value {
 }
 
 impl Scene {
-    pub async fn begin() -> Self {
-        let mut world = World::without_operator().await;
-        world.install(generate::optional()).await;
+    pub async fn begin(mut place: Place) -> Self {
+        place.install(generate::optional()).await;
+        place.objects().install(generate::optional()).await;
         for role in ["clusterrolebinding", "serviceaccount"] {
-            let _ = world.try_kubectl(&["delete", role, READER, "--namespace", NAMESPACE]).await;
+            let _ = place.try_kubectl(&["delete", role, READER, "--namespace", NAMESPACE]).await;
         }
-        world.kubectl(&["create", "serviceaccount", READER, "--namespace", NAMESPACE]).await;
+        place.kubectl(&["create", "serviceaccount", READER, "--namespace", NAMESPACE]).await;
         let account = format!("--serviceaccount={NAMESPACE}:{READER}");
-        world.kubectl(&["create", "clusterrolebinding", READER, "--clusterrole=berth-metrics", &account]).await;
-        world.create(&host("node1", 60)).await;
+        place.kubectl(&["create", "clusterrolebinding", READER, "--clusterrole=berth-metrics", &account]).await;
+        place.objects().create(&host("node1", 60)).await;
         let vms = VmFile::create();
-        let proxy = ApiProxy::start(world.account()).await;
-        world.use_kubeconfig(proxy.kubeconfig());
-        world.use_keys(&keys(&vms));
-        hold_lease(&world).await;
-        world.start().await;
+        let proxy = ApiProxy::start(&place.account_of_operator()).await;
+        let kubeconfig = place.use_proxy(&proxy, keys(&vms));
+        hold_lease(&place).await;
+        place.world().start().await;
         let config = proxy.kubeconfig().with_file_name("elector.json");
         std::fs::write(&config, json!({ "enabledControllers": [], "leaderElectionID": LEASE }).to_string()).unwrap();
         let arguments = ["--leader-elect", SECURE_METRICS];
-        let kubeconfig = proxy.kubeconfig().to_owned();
-        let elector = Operator::start_as("elector", world.control_plane(), &kubeconfig, &config, &arguments).await;
-        let mut scene = Self { world, proxy, elector, _vms: vms, requests: Vec::new() };
+        let control_plane = place.world().control_plane();
+        let elector = Operator::start_as("elector", control_plane, &kubeconfig, &config, &arguments).await;
+        let mut scene = Self { place, proxy, elector, _vms: vms, requests: Vec::new() };
         scene.warm_up().await;
         scene
     }
@@ -91,26 +93,27 @@ impl Scene {
     async fn warm_up(&mut self) {
         let old = json!({ "metadata": { "name": "nova-old" },
                           "spec": { "schedulingDomain": "nova", "resourceID": "old" } });
-        let _ = self.world.raw::<History>().delete("nova-old", &DeleteParams::default()).await;
-        self.world.create_raw::<History>(old).await.unwrap();
+        let _ = self.objects().raw::<History>().delete("nova-old", &DeleteParams::default()).await;
+        self.objects().create_raw::<History>(old).await.unwrap();
         let decided = json!({ "status": { "current": { "timestamp": "2024-01-01T00:00:00Z", "successful": true } } });
-        self.world.edit_status::<History>("nova-old", decided).await;
+        self.objects().edit_status::<History>("nova-old", decided).await;
         until(async || self.info_version().await.map(drop)).await.unwrap();
-        self.push_quota("project-kept", &[(ZONE, 1), (OTHER_ZONE, 1)]).await;
+        self.push_quota("project-kept", &[(ZONE, 1)]).await;
+        self.push_quota("project-moves", &[(ZONE, 1)]).await;
         for uuid in ["kept-1", "goes-1"] {
-            self.world.create(&non_rejectable(uuid, 1)).await;
-            self.world.accepted(uuid).await;
+            self.objects().create(&non_rejectable(uuid, 1)).await;
+            self.place.accepted(uuid).await;
         }
         self.sell("sold-early", None, Some(Status::Confirmed)).await;
-        self.world.accepted("sold-early").await;
+        self.place.accepted("sold-early").await;
         self.ask("vm-early").await;
         until(async || self.scraped(200).await).await.unwrap();
     }
 
     pub async fn before(&self) -> Before {
         Before {
-            metrics: self.world.operator().metrics().await,
-            log: self.world.operator().log().len(),
+            metrics: self.place.operator().metrics().await,
+            log: self.place.operator().log().len(),
             elector: self.elector.log().len(),
             refused: self.proxy.refused(),
         }
@@ -135,30 +138,30 @@ impl Scene {
 
     async fn of_commitments(&mut self) {
         self.leases().await.delete(LEASE, &DeleteParams::default()).await.unwrap();
-        self.world.create(&non_rejectable("first-1", 1)).await;
-        self.world.create(&host("node2", 1)).await;
+        self.objects().create(&non_rejectable("first-1", 1)).await;
+        self.objects().create(&host("node2", 1)).await;
         self.push_quota("project-first", &[(ZONE, 1)]).await;
         self.ask("vm-first").await;
         let step = json!([{ "name": "filter_has_enough_capacity" }]);
         let spec = json!({ "schedulingDomain": "nova", "type": "filter-weigher", "filters": step, "weighers": [] });
         let pipeline = json!({ "metadata": { "name": "own" }, "spec": spec });
-        self.world.create_raw::<Pipeline>(pipeline).await.unwrap();
+        self.place.create_raw::<Pipeline>(pipeline).await.unwrap();
         self.sell("sold-first", None, Some(Status::Confirmed)).await;
     }
 
     async fn of_slots(&mut self) {
         let ended = json!({ "spec": { "holderIdentity": null } });
         self.leases().await.patch(LEASE, &PatchParams::default(), &Patch::Merge(ended)).await.unwrap();
-        self.world.create(&non_rejectable("second-1", 1)).await;
-        self.world.create(&in_zone(host("node3", 1), OTHER_ZONE)).await;
-        self.push_quota("project-kept", &[(ZONE, 2), (OTHER_ZONE, 1)]).await;
+        self.objects().create(&non_rejectable("second-1", 1)).await;
+        self.objects().delete::<FlavorGroupCapacity>(&names::flavor_group_capacity(GROUP, ZONE)).await;
+        self.push_quota("project-kept", &[(ZONE, 2)]).await;
         self.ask("vm-second").await;
         self.sell("sold-second", None, Some(Status::Confirmed)).await;
-        self.world.kubectl(&["delete", "configmap", INFO, "--namespace", NAMESPACE]).await;
+        self.place.kubectl(&["delete", "configmap", INFO, "--namespace", NAMESPACE]).await;
     }
 
     async fn of_placements(&mut self) {
-        self.push_quota("project-kept", &[(ZONE, 3)]).await;
+        self.push_quota("project-moves", &[(OTHER_ZONE, 1)]).await;
         self.ask("vm-third").await;
         // This one goes into a slot of its project.
         post(self.api(), &wants("vm-inside", &["node1"])).await;
@@ -183,14 +186,16 @@ impl Scene {
     }
 
     async fn of_maps(&mut self) {
-        self.world.create(&non_rejectable("sixth-1", 1)).await;
-        self.world.kubectl(&["delete", "configmap", "berth-claims", "--namespace", NAMESPACE]).await;
+        self.objects().create(&non_rejectable("sixth-1", 1)).await;
+        self.place.kubectl(&["delete", "configmap", "berth-claims", "--namespace", NAMESPACE]).await;
         self.ask("vm-sixth").await;
     }
 
     async fn of_deletions(&mut self) {
-        self.world.delete_commitment("goes-1").await;
-        self.world.delete::<Hypervisor>("node3").await;
+        self.objects().delete_commitment("goes-1").await;
+        let spec = json!({ "flavorGroup": "gone", "availabilityZone": ZONE });
+        let left = json!({ "metadata": { "name": names::flavor_group_capacity("gone", ZONE) }, "spec": spec });
+        self.objects().create_raw::<FlavorGroupCapacity>(left).await.unwrap();
         self.sell("sold-seventh", None, Some(Status::Confirmed)).await;
     }
 
@@ -205,8 +210,8 @@ impl Scene {
         ];
         self.proxy.lose_answers(kinds.map(str::to_owned));
         self.unsettle_slot().await;
-        self.world.respec("kept-1", json!({ "amount": "960Gi" })).await;
-        self.world.create(&host("node4", 1)).await;
+        self.objects().respec("kept-1", json!({ "amount": "960Gi" })).await;
+        self.objects().create(&host("node4", 1)).await;
         self.push_quota("project-first", &[(ZONE, 5)]).await;
         self.sell("sold-eighth", None, Some(Status::Confirmed)).await;
     }
@@ -220,7 +225,7 @@ impl Scene {
         let access = (row.verb.to_owned(), resource.to_owned());
         let is_refused = self.proxy.refused().get(&access) > before.refused.get(&access);
         so(is_refused, || format!("{} {resource} was not refused", row.verb))?;
-        let metrics = self.world.operator().metrics().await;
+        let metrics = self.place.operator().metrics().await;
         let rises = |metric: &str, words: &[&str]| {
             let (old, new) = (http::sum(&before.metrics, metric, words), http::sum(&metrics, metric, words));
             so(new > old, || format!("{metric} {words:?} is still {new}"))
@@ -245,7 +250,7 @@ impl Scene {
 
     /// Whether a new line of the operator or the elector says that something is forbidden, with these words.
     fn is_logged(&self, before: &Before, first: &str, second: &str) -> bool {
-        let (log, elector) = (self.world.operator().log(), self.elector.log());
+        let (log, elector) = (self.place.operator().log(), self.elector.log());
         let new = [log.get(before.log..), elector.get(before.elector..)].map(Option::unwrap_or_default);
         let is_it = |line: &str| line.contains(first) && line.contains(second) && line.contains("forbidden");
         new.iter().any(|log| log.lines().any(is_it))
@@ -256,16 +261,16 @@ impl Scene {
         self.requests.drain(..).for_each(|request| request.abort());
         self.proxy.lose_answers([]);
         let settled = until(async || {
-            let metrics = self.world.operator().metrics().await;
+            let metrics = self.place.operator().metrics().await;
             let doubts = http::sum(&metrics, "berth_writes_in_doubt", &[]);
             so(!metrics.is_empty() && doubts == 0, || format!("{doubts} objects in doubt"))?;
             let complete = [&before.metrics, &metrics].map(|text| http::sum(text, "berth_store_complete", &[]));
             so(complete[1] >= complete[0], || format!("{} of {} stores are complete", complete[1], complete[0]))?;
             // What somebody has changed is put right, so that the next failure is news.
             let info = ["get", "configmap", INFO, "--namespace", NAMESPACE, "--output=jsonpath={.data.changed}"];
-            let changed = self.world.try_kubectl(&info).await?;
+            let changed = self.place.try_kubectl(&info).await?;
             so(changed.is_empty(), || format!("{INFO} is as somebody has left it: {changed}"))?;
-            let answer = self.world.operator().probe("/readyz").await;
+            let answer = self.place.operator().probe("/readyz").await;
             let is_ready = answer.as_ref().is_some_and(|(status, text)| *status == 200 && text.trim() == "ok");
             so(is_ready, || format!("{answer:?}"))
         });
@@ -274,22 +279,27 @@ impl Scene {
 
     /// Before the rights are granted again: the elector is not to lead.
     pub async fn hold_lease(&self) {
-        hold_lease(&self.world).await;
+        hold_lease(&self.place).await;
     }
 
     pub fn report(&self) -> String {
         let elector = self.elector.log().lines().last().unwrap_or_default().to_owned();
-        format!("{}\nThe elector:\n{elector}", self.world.operator().end_of_log())
+        format!("{}\nThe elector:\n{elector}", self.place.operator().end_of_log())
     }
 
     pub async fn end(mut self) {
         self.requests.drain(..).for_each(|request| request.abort());
         self.elector.stop().await;
-        self.world.stop().await;
+        self.place.world().stop().await;
+    }
+
+    /// Where the objects of zones are.
+    fn objects(&self) -> &Cloud {
+        self.place.objects()
     }
 
     async fn leases(&self) -> Api<Lease> {
-        Api::namespaced(self.world.client().await, NAMESPACE)
+        Api::namespaced(self.place.client().await, NAMESPACE)
     }
 
     async fn info_version(&self) -> Result<i64, String> {
@@ -300,7 +310,7 @@ impl Scene {
     }
 
     fn api(&self) -> SocketAddr {
-        self.world.operator().api()
+        self.place.operator().api()
     }
 
     /// Limes changes a commitment; nobody waits for the answer.
@@ -329,7 +339,7 @@ impl Scene {
     /// Somebody takes away what a slot reports.
     async fn unsettle_slot(&self) {
         let nothing = json!({ "status": { "conditions": null } });
-        self.world.edit_status::<Reservation>(&slot_name("kept-1", 0), nothing).await;
+        self.objects().edit_status::<Reservation>(&slot_name("kept-1", 0), nothing).await;
     }
 
     async fn ask(&self, vm: &str) {
@@ -341,12 +351,12 @@ impl Scene {
         let change = json!({ "data": { "changed": Timestamp::now().to_string() } }).to_string();
         let patch = ["patch", "configmap", INFO, "--namespace", NAMESPACE, "--type=merge", "--patch", &change];
         // It comes back a while after it was deleted.
-        until(async || self.world.try_kubectl(&patch).await).await.unwrap();
+        until(async || self.place.try_kubectl(&patch).await).await.unwrap();
     }
 
     /// A caller that was not seen before is answered with this status.
     async fn scraped(&self, status: u16) -> Result<(), String> {
-        let token = self.world.kubectl(&["create", "token", READER, "--namespace", NAMESPACE]).await;
+        let token = self.place.kubectl(&["create", "token", READER, "--namespace", NAMESPACE]).await;
         let shown = format!("Bearer {}", token.trim());
         let answer = get_secure(self.elector.metrics_address(), "/metrics", Some(&shown)).await;
         so(answer.as_ref().is_some_and(|(found, _)| *found == status), || format!("not {status}: {answer:?}"))
