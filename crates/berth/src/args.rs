@@ -84,6 +84,15 @@ pub struct OperatorArguments {
     /// Serve metrics over HTTPS, to callers that the API server allows to get /metrics.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub metrics_secure: bool,
+    /// Folder with another certificate for secure metrics than that of the APIs.
+    #[arg(long, value_name = "FOLDER")]
+    pub metrics_cert_path: Option<String>,
+    /// File in this folder with the certificate.
+    #[arg(long, value_name = "FILE", default_value = "tls.crt")]
+    pub metrics_cert_name: String,
+    /// File in this folder with its key.
+    #[arg(long, value_name = "FILE", default_value = "tls.key")]
+    pub metrics_cert_key: String,
     /// Compete with other replicas for the Lease leaderElectionID; the winner runs the controllers.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub leader_elect: bool,
@@ -121,15 +130,6 @@ pub struct IgnoredArguments {
     /// Ignored: there is no webhook.
     #[arg(long, hide = true)]
     pub webhook_cert_key: Option<String>,
-    /// Ignored: the key tls.certFile names the certificate.
-    #[arg(long, hide = true)]
-    pub metrics_cert_path: Option<String>,
-    /// Ignored: the key tls.certFile names the certificate.
-    #[arg(long, hide = true)]
-    pub metrics_cert_name: Option<String>,
-    /// Ignored: the key tls.certFile names the certificate.
-    #[arg(long, hide = true)]
-    pub metrics_cert_key: Option<String>,
     /// Ignored: log lines carry no stack traces.
     #[arg(long, hide = true)]
     pub zap_stacktrace_level: Option<String>,

@@ -2,6 +2,7 @@
 //! order, and ends within a bounded time. Whatever cannot work is reported in one line each before anything is written.
 
 mod apis;
+mod certificates;
 mod clock;
 mod flavor_groups;
 mod home;
@@ -50,6 +51,7 @@ use leading::{Leading, TAKE_OVER, hostname};
 use parts::Parts;
 
 pub(crate) use apis::{AccessRemark, PlannedApis, external_url, scheduler};
+pub(crate) use certificates::Certificates;
 
 /// From the signal until the process has ended, at the latest: less than the 5 s after which Kubernetes may kill it.
 const ENDS_WITHIN: Duration = Duration::from_millis(4900);
@@ -95,17 +97,18 @@ async fn operate(
     parts.spawn_endless("the listener for the log level", log_level::serve(verbosity, stop.clone()));
     let (ready, callers) = (Readiness::new(), Callers::unreached());
     let planned = PlannedApis::new(arguments, configuration)?;
-    let tls = TlsInForce::open(&configuration.tls).map_err(HttpError::from)?;
-    if let Some(tls) = tls.clone() {
-        let following = stop.clone().run_until_cancelled_owned(tls.follow(metrics.http.clone()));
+    let certificates = Certificates::open(arguments, &configuration.tls).map_err(HttpError::from)?;
+    if !certificates.all().is_empty() {
+        let following = TlsInForce::follow(certificates.all(), metrics.http.clone());
+        let following = stop.clone().run_until_cancelled_owned(following);
         parts.spawn_endless("the reader of the files of TLS", following.map(drop));
     }
     let duties = duties(arguments, planned.are_open_to_others())?;
     let awaited = Awaited {
         stores: ready.component("stores of cluster home"),
-        apis: Announced::new((planned, tls.clone()), configuration, &ready, &metrics.http)?,
+        apis: Announced::new((planned, certificates.apis.clone()), configuration, &ready, &metrics.http)?,
     };
-    serve(arguments, (&registry, &metrics), tls.as_ref(), &parts, (&ready, &callers)).await?;
+    serve(arguments, (&registry, &metrics), certificates.of_metrics(), &parts, (&ready, &callers)).await?;
     let leading = OnceCell::new();
     let process = Process {
         arguments,

@@ -46,7 +46,7 @@ declare_metrics! {
         auth_disabled: IntGaugeVec["api"], "berth_auth_disabled",
             "1 if every client of the API may do everything, else 0. No series for an API that is not served.";
         certificate_expiry: IntGaugeVec[], "berth_tls_certificate_expiry_timestamp_seconds",
-            "When the certificate of tls.certFile that is in use expires. No series without one.";
+            "When the first of the certificates in use that were read from files expires. No series without one.";
         files_unusable: IntGaugeVec[], "berth_tls_files_unusable",
             "1 if the files of TLS have changed and cannot be used, so that the former certificate stays in use, else 0. No series without files.";
     }

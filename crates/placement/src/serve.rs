@@ -94,7 +94,7 @@ pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToke
     let component = ready.component("ledger");
     let side_stop = CancellationToken::new();
     if let Some(tls) = settings.tls.clone() {
-        tokio::spawn(side_stop.clone().run_until_cancelled_owned(tls.follow(http.clone())));
+        tokio::spawn(side_stop.clone().run_until_cancelled_owned(TlsInForce::follow(vec![tls], http.clone())));
     }
     let side = match &settings.metrics_listen {
         None => None,

@@ -7,15 +7,15 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-use reqwest::Client;
+use reqwest::{Certificate, Client};
 use serde_json::{Value, json};
 
 use crate::support::http;
 use crate::support::nova::{hosts, of_project, wants};
 use crate::support::objects::host;
-use crate::support::operator::Operator;
+use crate::support::operator::{Operator, SECURE_METRICS};
 use crate::support::replicas::{LEASE, Replicas, TWO};
-use crate::support::waiting::so;
+use crate::support::waiting::{so, until};
 use crate::support::world::World;
 
 const ADDRESS: &str = "reservations.cortex.cloud/api-address";
@@ -107,4 +107,32 @@ async fn replicas_forward_over_tls_and_use_new_certificates_without_a_restart() 
     // With a key of another certificate it would not start again.
     write_pair(folder.path(), 2092);
     replicas.end(leader).await;
+}
+
+#[tokio::test]
+async fn metrics_have_the_certificate_of_their_flag_and_the_apis_that_of_the_configuration() {
+    let [of_apis, of_metrics] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    write_pair(of_apis.path(), 2090);
+    write_pair(of_metrics.path(), 2085);
+    let mut world = World::without_operator().await;
+    world.use_keys(&keys(of_apis.path()));
+    let folder = format!("--metrics-cert-path={}", of_metrics.path().display());
+    world.start_with(&[SECURE_METRICS, &folder]).await;
+    let asks = async |trusted: &Path, address: SocketAddr| {
+        let root = Certificate::from_pem(&fs::read(trusted.join("tls.crt")).unwrap()).unwrap();
+        let (name, roots) = ("berth.example.org", [root]);
+        let client =
+            berth_http::client::build(|| Client::builder().tls_certs_only(roots.clone()).resolve(name, address));
+        let sent = client.unwrap().get(format!("https://{name}:{}/metrics", address.port())).send().await;
+        sent.map(|answer| answer.status().as_u16()).ok()
+    };
+    let (apis, metrics) = (world.operator().api(), world.operator().metrics_address());
+    let served = until(async || {
+        let found = [asks(of_metrics.path(), metrics).await, asks(of_apis.path(), apis).await];
+        // Nobody is authenticated at the metrics, and the APIs have no such path.
+        so(found == [Some(401), Some(404)], || format!("{found:?}"))
+    });
+    served.await.unwrap();
+    assert_eq!([asks(of_apis.path(), metrics).await, asks(of_metrics.path(), apis).await], [None, None]);
+    world.stop().await;
 }

@@ -77,18 +77,22 @@ impl TlsInForce {
         self.0.take_into_use(self.0.files.read());
     }
 
-    /// Reads the files again and again, without end, and shows in the metrics what is in force.
-    pub async fn follow(self, metrics: HttpMetrics) {
+    /// Reads the files again and again, without end, and shows in the metrics what is in force: of several certificates, when
+    /// the first of them expires.
+    pub async fn follow(all: Vec<Self>, metrics: HttpMetrics) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut reported = None;
+        let mut reported = vec![None; all.len()];
         loop {
-            metrics.show_certificate(self.expires(), reported.is_some());
+            let expires = all.iter().map(Self::expires).min().unwrap_or(i64::MAX);
+            metrics.show_certificate(expires, reported.iter().any(Option::is_some));
             tick.tick().await;
-            let files = self.0.files.clone();
-            // An error means that the runtime ends.
-            let Ok(read) = tokio::task::spawn_blocking(move || files.read()).await else { return };
-            report(self.0.take_into_use(read), &mut reported);
+            for (one, reported) in all.iter().zip(&mut reported) {
+                let files = one.0.files.clone();
+                // An error means that the runtime ends.
+                let Ok(read) = tokio::task::spawn_blocking(move || files.read()).await else { return };
+                report(one.0.take_into_use(read), reported);
+            }
         }
     }
 }
@@ -245,8 +249,11 @@ mod tests {
                 tokio::time::sleep(EVERY).await;
             }
         };
-        let following = tokio::spawn(tls.clone().follow(metrics));
-        shows(format!("berth_tls_certificate_expiry_timestamp_seconds {}\n", tls.expires())).await;
+        let other = tempfile::tempdir().unwrap();
+        let other = opened(other.path());
+        let first = tls.expires().min(other.expires());
+        let following = tokio::spawn(TlsInForce::follow(vec![other, tls], metrics));
+        shows(format!("berth_tls_certificate_expiry_timestamp_seconds {first}\n")).await;
         shows("berth_tls_files_unusable 0\n".to_owned()).await;
         std::fs::write(folder.path().join("tls.crt"), "").unwrap();
         shows("berth_tls_files_unusable 1\n".to_owned()).await;

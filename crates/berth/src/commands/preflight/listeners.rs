@@ -19,9 +19,12 @@ pub(super) async fn try_listener(
     Fact::Listener(Listener { what, flag, address: address.map_err(|error| chain(&error)), taken })
 }
 
-/// `None` if the listeners serve without TLS.
-pub(super) fn read_certificate(opened: Result<Option<TlsInForce>, CertificateError>) -> Option<Fact> {
+/// One fact for each certificate; none if the listeners serve without TLS.
+pub(super) fn read_certificates(opened: Result<Vec<TlsInForce>, CertificateError>) -> Vec<Fact> {
     const DAY: i64 = 24 * 60 * 60;
     let days = |tls: TlsInForce| (tls.expires() - Timestamp::now().as_second()).div_euclid(DAY);
-    opened.map(|tls| tls.map(days)).map_err(|error| error.to_string()).transpose().map(Fact::Certificate)
+    match opened {
+        Ok(all) => all.into_iter().map(|tls| Fact::Certificate(Ok(days(tls)))).collect(),
+        Err(error) => vec![Fact::Certificate(Err(error.to_string()))],
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_cluster::{Cluster, Clusters, Routes, chain};
-use berth_http::{Address, TlsInForce};
+use berth_http::Address;
 use berth_scheduler_api::claims;
 use berth_telemetry::config::{Configuration, Controller, Files};
 use futures::future::{join, join_all, join3};
@@ -13,10 +13,10 @@ use super::super::config::ConfigReport;
 use super::clusters::{ask_cluster, try_config_map, try_lease};
 use super::credentials::try_logins;
 use super::fact::Fact;
-use super::listeners::{read_certificate, try_listener};
+use super::listeners::{read_certificates, try_listener};
 use crate::args::OperatorArguments;
 use crate::error::Error;
-use crate::operator::{PlannedApis, duties, memory_settings, needs_of, provided, user_agent};
+use crate::operator::{Certificates, PlannedApis, duties, memory_settings, needs_of, provided, user_agent};
 use crate::wiring::{Duties, Memory, VmDatabase, limes_client, planned_sessions, try_vm_database};
 
 /// For the Datasource, its Secret, the connection and a query, which have deadlines of their own; and for the lists of Limes.
@@ -65,7 +65,8 @@ async fn own_facts(
     if planned.is_ok() {
         facts.push(try_listener("APIs", "--api-bind-address", Ok(address)).await);
     }
-    facts.extend(read_certificate(TlsInForce::open(&configuration.tls)));
+    let certificates = Certificates::open(arguments, &configuration.tls);
+    facts.extend(read_certificates(certificates.map(|certificates| certificates.all())));
     facts
 }
 

@@ -9,7 +9,7 @@ use super::super::placement::{files, has_secure_metrics, metrics_address, mode, 
 use super::clusters::ask_cluster;
 use super::credentials::try_logins;
 use super::fact::Fact;
-use super::listeners::{read_certificate, try_listener};
+use super::listeners::{read_certificates, try_listener};
 use super::operator::configuration_facts;
 use crate::args::PlacementArguments;
 use crate::error::Error;
@@ -40,7 +40,7 @@ async fn own_facts(arguments: &PlacementArguments, configuration: &Configuration
     )
     .await;
     let ledger = Fact::Ledger { database: database.to_string(), state };
-    [api, metrics, ledger].into_iter().chain(read_certificate(Ok(settings.tls))).collect()
+    [api, metrics, ledger].into_iter().chain(read_certificates(Ok(settings.tls.into_iter().collect()))).collect()
 }
 
 /// The cluster with the Secrets, which also knows who may read metrics; and the login with those Secrets.

@@ -1,8 +1,5 @@
 //! The scenarios of the syncer, each without a fault, with a process that ends before and after every write, and with seeds
 //! for the order of comparisons and for faults of the API server.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -14,8 +11,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::json;
 
-use support::limes::{Failure, listed};
-use support::{HOUR, Process, QUIET, Stage, time};
+use crate::support::limes::{Failure, listed};
+use crate::support::{HOUR, Process, QUIET, Stage, time};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -1,8 +1,5 @@
 //! Random histories of Limes, changes, people and faults: what is ended was missing in three complete views, and what is
 //! paused or named by an open change stays as it is.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,8 +8,8 @@ use berth_crds::{CommitmentState, CommittedResourceSpec, labels};
 use proptest::prelude::*;
 use serde_json::json;
 
-use support::limes::{Failure, listed};
-use support::{HOUR, Process, Stage};
+use crate::support::limes::{Failure, listed};
+use crate::support::{HOUR, Process, Stage};
 
 const COMMITMENTS: usize = 12;
 const PROJECTS: usize = 2;

@@ -1,14 +1,11 @@
 //! A run over many projects and commitments: it writes nothing if nothing has changed, and its cost grows with their number.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use support::limes::listed;
-use support::{HOUR, Process, Stage};
+use crate::support::limes::listed;
+use crate::support::{HOUR, Process, Stage};
 
 const PROJECTS: usize = 1000;
 const COMMITMENTS: usize = 4;

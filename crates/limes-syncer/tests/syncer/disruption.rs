@@ -1,15 +1,12 @@
 //! The disruption limit keeps the syncer from ending commitments, and their controller learns when it has to show that.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use berth_crds::conditions::safety::{DISRUPTION_LIMITED, UNKNOWN_TO_LIMES};
 use berth_crds::{CommitmentState, CommittedResource, Knowledge, labels, names, testing};
 use berth_testkit::next;
 use serde_json::json;
 
-use support::limes::listed;
-use support::{HOUR, Process, Stage};
+use crate::support::limes::listed;
+use crate::support::{HOUR, Process, Stage};
 
 const LEFT_OVER: &str = "c-99999";
 /// More than may be disturbed.

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod limes;
-#[path = "../../../liquid/tests/matrix/test_clock.rs"]
+#[path = "../../../../liquid/tests/matrix/test_clock.rs"]
 pub mod test_clock;
 
 use std::sync::Arc;

@@ -1,14 +1,11 @@
 //! The worked scenarios of whole runs. The clock shows 2026-03-01T12:00:00Z; a unit is one GiB.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use berth_crds::{CommitmentState, CommittedResource, labels, testing};
 use berth_openstack::limes::ListedCommitment;
 use serde_json::json;
 
-use support::limes::{Failure, listed};
-use support::{GROUP, HOUR, Process, Stage, time};
+use crate::support::limes::{Failure, listed};
+use crate::support::{GROUP, HOUR, Process, Stage, time};
 
 const CREATES: &str = "cortex_committed_resource_syncer_cr_creates_total";
 const UPDATES: &str = "cortex_committed_resource_syncer_cr_updates_total";

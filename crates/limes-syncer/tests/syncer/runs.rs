@@ -1,15 +1,12 @@
 //! How a run asks Keystone and Limes: its pace, repetitions, failures, and when the next one begins.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use support::limes::{Failure, listed};
-use support::{HOUR, Process, Stage};
+use crate::support::limes::{Failure, listed};
+use crate::support::{HOUR, Process, Stage};
 
 const ERRORS: &str = "cortex_committed_resource_syncer_errors_total";
 const UNREAD: &str = "berth_limes_syncer_projects_unread";
