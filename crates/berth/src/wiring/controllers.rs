@@ -33,6 +33,10 @@ use futures::future::{BoxFuture, Shared};
 use super::syncer::LimesSyncer;
 use super::{Memory, OperatorMetrics, Queues, oversubscription, vms};
 
+/// A comparison is at most one write, so there are more of them than the writes that a cluster gets at once: these are then made
+/// without a pause, and a first run over a long list takes hardly longer than its writes.
+const COMPARISONS_AT_ONCE: u16 = 48;
+
 /// The dependencies of the controllers besides the memory.
 pub struct Environment<'a> {
     pub configuration: &'a Configuration,
@@ -149,7 +153,8 @@ impl Controllers {
             manager.add(self.capacity.clone(), Requests::closed(), options());
         }
         if let Some(syncer) = &self.syncer {
-            manager.add(syncer.controller.clone(), syncer.controller.requests().clone(), options());
+            let options = Options { concurrency: COMPARISONS_AT_ONCE, ..options() };
+            manager.add(syncer.controller.clone(), syncer.controller.requests().clone(), options);
         }
         if self.enabled.contains(&Controller::InFlight) {
             manager.add(self.in_flight.clone(), self.resized.clone(), options());
