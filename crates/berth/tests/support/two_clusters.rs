@@ -202,8 +202,8 @@ impl TwoClusters {
     /// Writes a kubeconfig with the address of the remote and the credentials that the operator shows it.
     pub fn account_in_remote(&self) -> PathBuf {
         let mut account = Kubeconfig::read_from(self.home.account()).unwrap();
-        account.clusters[0].cluster =
-            Kubeconfig::read_from(self.remote.kubeconfig()).unwrap().clusters[0].cluster.clone();
+        let remote = Kubeconfig::read_from(self.remote.kubeconfig()).unwrap();
+        account.clusters[0].cluster.clone_from(&remote.clusters[0].cluster);
         let path = self.config.with_file_name("account-of-operator.json");
         fs::write(&path, serde_json::to_string(&account).unwrap()).unwrap();
         path

@@ -24,8 +24,8 @@ const KINDS: [&str; 7] = [
 ];
 
 pub enum Place {
-    Home(World),
-    Remote(TwoClusters),
+    Home(Box<World>),
+    Remote(Box<TwoClusters>),
 }
 
 impl Deref for Place {
@@ -41,11 +41,11 @@ impl Deref for Place {
 
 impl Place {
     pub async fn home() -> Self {
-        Self::Home(World::without_operator().await)
+        Self::Home(Box::new(World::without_operator().await))
     }
 
     pub async fn remote() -> Self {
-        Self::Remote(TwoClusters::without_operator().await)
+        Self::Remote(Box::new(TwoClusters::without_operator().await))
     }
 
     pub fn world(&mut self) -> &mut World {
