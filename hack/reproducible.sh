@@ -14,8 +14,11 @@ trap 'rm -rf "$work"' EXIT
 first=$work/a
 second=$work/a-folder-with-a-longer-name
 hack/setup.sh musl
+# Both before either is built, so that a commit that is made meanwhile is in neither.
 for folder in "$first" "$second"; do
   git clone --quiet --no-hardlinks . "$folder"
+done
+for folder in "$first" "$second"; do
   for kind in "${kinds[@]}"; do
     echo "== building $kind in $folder"
     make -C "$folder" "$kind" CARGO_TARGET_DIR="$folder/target"
