@@ -115,9 +115,14 @@ async fn play_all(mut scene: Scene, removal: Removal) {
         // Most of the time it is too early.
         let _ = background.observe(&scene, &removal.grants).await;
     }
-    let deadline = Instant::now() + WITHIN;
+    let mut deadline = Instant::now() + WITHIN;
     while !background.rows.is_empty() {
+        let left = background.rows.len();
         let observed = background.observe(&scene, &removal.grants).await;
+        if background.rows.len() < left {
+            // The next right has just been removed.
+            deadline = Instant::now() + WITHIN;
+        }
         assert!(Instant::now() < deadline, "{observed:?}\n{}", scene.report());
         sleep(PAUSE).await;
     }
