@@ -81,12 +81,14 @@ impl Place {
 
     /// Lets the operator talk to the cluster through the proxy; returns its kubeconfig for its own cluster.
     pub fn use_proxy(&mut self, proxy: &ApiProxy, mut keys: Value) -> PathBuf {
-        let is_home = matches!(self, Self::Home(_));
-        let kubeconfig = if is_home { proxy.kubeconfig().to_owned() } else { self.account().to_owned() };
-        if !is_home {
-            let remote = json!({ "host": proxy.url(), "labels": { "availabilityZone": ZONE }, "gvks": KINDS });
-            keys["apiservers"] = json!({ "home": { "gvks": KINDS }, "remotes": [remote] });
-        }
+        let kubeconfig = match self {
+            Self::Home(_) => proxy.kubeconfig().to_owned(),
+            Self::Remote(two) => {
+                let remote = json!({ "host": proxy.url(), "labels": { "availabilityZone": ZONE }, "gvks": KINDS });
+                keys["apiservers"] = json!({ "home": { "gvks": KINDS }, "remotes": [remote] });
+                two.account().to_owned()
+            }
+        };
         self.world().use_kubeconfig(&kubeconfig);
         self.world().use_keys(&keys);
         kubeconfig
