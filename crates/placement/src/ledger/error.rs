@@ -33,6 +33,8 @@ pub enum LedgerError {
     },
     #[error("{} exists; give the name of a file that does not exist yet", path.display())]
     Exists { path: PathBuf },
+    #[error("{} was not copied, because another process has locked the database or the copy; try it again later", path.display())]
+    Locked { path: PathBuf },
     #[error("the database {} cannot be used", path.display())]
     Sqlite {
         path: PathBuf,

@@ -204,6 +204,18 @@ async fn a_database_that_is_missing_or_replaced_gets_no_writes_until_it_is_back(
 }
 
 #[tokio::test]
+async fn a_backup_that_is_locked_out_fails_and_leaves_no_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::sqlite().await;
+    let copy = folder.path().join("copy.db");
+    let other = Connection::open(folder.path().join("copy.db.partial")).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let failed = backup(&world.file(), &copy).unwrap_err();
+    assert!(failed.to_string().contains("another process has locked the database or the copy"), "{failed}");
+    assert!(!copy.exists());
+}
+
+#[tokio::test]
 async fn a_backup_is_a_ledger_with_everything_that_was_answered() {
     let world = World::sqlite().await;
     world.provider("p1", &[("VCPU", 10)]).await;

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use rusqlite::backup::Backup;
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::file::{self, with_suffix};
@@ -37,7 +38,12 @@ fn copy(from: &Path, to: &Path) -> Result<(), LedgerError> {
     source.query_row("SELECT version FROM schema", [], |_| Ok(())).map_err(failed(from))?;
     file::open_own(to).map_err(|source| LedgerError::File { path: to.to_owned(), source })?;
     let mut target = Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed(to))?;
+    // Whoever has locked it copies to the same name.
+    target.busy_timeout(Duration::ZERO).map_err(failed(to))?;
     let backup = Backup::new(&source, &mut target).map_err(failed(from))?;
     // All pages in one step: then writers that go on do not make it begin again.
-    backup.step(-1).map(drop).map_err(failed(to))
+    match backup.step(-1).map_err(failed(to))? {
+        StepResult::Done => Ok(()),
+        _ => Err(LedgerError::Locked { path: from.to_owned() }),
+    }
 }
