@@ -8,9 +8,10 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 
 use crate::support::desk::Desk;
+use crate::support::free_ports::free_addresses;
 use crate::support::http::{get, get_as, get_secure};
 use crate::support::objects::{host, non_rejectable, slot_name};
-use crate::support::operator::{SECURE_METRICS, free_addresses};
+use crate::support::operator::SECURE_METRICS;
 use crate::support::waiting::{so, until};
 use crate::support::world::{World, apply};
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::support::free_ports::free_addresses;
 use crate::support::http;
 use crate::support::nova::{PATH, ask, hosts_are_known, of_another_project, only_asks, wants};
 use crate::support::objects::{host, non_rejectable, rejectable};
-use crate::support::operator::free_addresses;
 use crate::support::scheduler_stub::{Manner, SchedulerStub};
 use crate::support::seen::{Seen, ready, slot_ready};
 use crate::support::waiting::so;

@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::command::berth;
+use crate::support::free_ports::free_addresses;
 use crate::support::http::{get, get_secure, send, sum};
 use crate::support::keystone::{create_secret, grant_secret, secret_ref};
 use crate::support::nova::{hosts_are_known_at, of_project, post, wants};
 use crate::support::objects::{host, rejectable};
-use crate::support::operator::{Operator, free_addresses};
+use crate::support::operator::Operator;
 use crate::support::replicas::{Replicas, TWO};
 use crate::support::scheduler_stub::{Manner, SchedulerStub};
 use crate::support::sockets::{SocketRecorder, UsedPorts};

@@ -11,13 +11,13 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::support::free_ports::free_addresses;
 use crate::support::http;
 use crate::support::nova::{
     answers_in_order, ask, booked, hosts, hosts_are_known_at, of_another_project, of_project, only_asks, post, starts,
     wants,
 };
 use crate::support::objects::{host, rejectable};
-use crate::support::operator::free_addresses;
 use crate::support::replicas::{LEASE, Replicas, TWO};
 use crate::support::waiting::{repetitions, so};
 use crate::support::world::World;

@@ -1,14 +1,15 @@
 //! `berth placement` as a process: it serves with only its ports configured, keeps what it has acknowledged when it is
 //! killed, locks its file, stops on SIGTERM, and can be compared and copied while it runs.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
 
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use crate::support::command::berth;
+use crate::support::free_ports::free_addresses;
 use crate::support::http::{get, send};
 use crate::support::waiting::{so, until};
 
@@ -21,14 +22,13 @@ pub struct Placement {
     process: Child,
 }
 
-fn free() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
-}
-
 const BERTH: &str = env!("CARGO_BIN_EXE_berth");
+/// What the server writes, in its directory.
+const LOG: &str = "berth.log";
 
 fn start(mut command: Command, folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&String>) -> Child {
-    command.current_dir(folder).kill_on_drop(true).stdout(Stdio::null()).stderr(Stdio::null());
+    let log = File::options().create(true).append(true).open(folder.join(LOG)).unwrap();
+    command.current_dir(folder).kill_on_drop(true).stdout(log.try_clone().unwrap()).stderr(log);
     command.env("BERTH_PLACEMENT_LISTEN", api.to_string()).env("BERTH_PLACEMENT_METRICS_LISTEN", side.to_string());
     if let Some(database) = database {
         command.env("BERTH_PLACEMENT_DATABASE", database);
@@ -40,6 +40,14 @@ fn serve() -> Command {
     let mut command = Command::new(BERTH);
     command.arg("placement");
     command
+}
+
+impl Drop for Placement {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("The server wrote:\n{}", fs::read_to_string(self.folder.path().join(LOG)).unwrap_or_default());
+        }
+    }
 }
 
 impl Placement {
@@ -67,7 +75,7 @@ impl Placement {
     }
 
     async fn begin_as(command: Command, database: Option<String>) -> Self {
-        let (folder, api, side) = (tempfile::tempdir().unwrap(), free(), free());
+        let (folder, [api, side]) = (tempfile::tempdir().unwrap(), free_addresses());
         let process = start(command, folder.path(), api, side, database.as_ref());
         let placement = Self { folder, api, side, database, process };
         placement.is_ready().await;
@@ -133,7 +141,7 @@ async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_reported_to()
     let side = format!("--metrics-listen={}", placement.side);
 
     let checked = berth(&["placement", "check", &side], "").await;
-    assert_eq!((checked.status, checked.stdout.as_str()), (0, "The model and the database agree.\n"));
+    assert_eq!((checked.status, checked.stdout.as_str()), (0, "The model and the database agree.\n"), "{checked:?}");
 
     let copy = placement.folder.path().join("copy.db").display().to_string();
     let copied = berth(&["placement", "backup", &copy, "--database", &placement.file()], "").await;
@@ -148,7 +156,8 @@ async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_reported_to()
 
     let pid = placement.pid().to_string();
     assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().await.unwrap().success());
-    assert!(placement.process.wait().await.unwrap().success());
+    let ended = placement.process.wait().await.unwrap();
+    assert!(ended.success(), "{ended:?}");
     let gone = berth(&["placement", "check", &side], "").await;
     assert!(gone.status == 1 && gone.stderr.contains("no server answers"), "{}", gone.stderr);
 }

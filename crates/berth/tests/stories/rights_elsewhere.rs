@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::preflight::{file, lines, preflight};
+use crate::support::free_ports::free_addresses;
 use crate::support::http::send;
 use crate::support::keystone::{create_secret, grant_secret, secret_ref};
 use crate::support::objects::OTHER_ZONE;
-use crate::support::operator::free_addresses;
 use crate::support::two_clusters::{Side, TwoClusters};
 use crate::support::waiting::{so, until};
 use crate::support::world::{World, apply};

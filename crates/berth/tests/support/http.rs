@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Longer than a request of Nova waits for a leader.
-const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+/// Longer than a request of Nova waits for a leader, and than a disk that compilers use as well takes for a write.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// The answer to a POST request.
 #[derive(Debug)]

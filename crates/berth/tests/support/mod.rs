@@ -13,6 +13,7 @@ pub mod controllers;
 pub mod crowd;
 pub mod desk;
 pub mod fake_cluster;
+pub mod free_ports;
 pub mod host_checker;
 pub mod host_states;
 pub mod http;

@@ -1,12 +1,13 @@
 //! The operator as a process, started as an administrator would, and observed through its listeners and its log.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use berth_control_plane::{ControlPlane, Daemon};
 
+use super::free_ports::free_addresses;
 use super::http;
 use super::waiting::WITHIN;
 
@@ -165,10 +166,4 @@ impl Operator {
 fn log_length(control_plane: &ControlPlane, name: &str) -> usize {
     let log = control_plane.kubeconfig().with_file_name(format!("{name}.log"));
     fs::metadata(log).map_or(0, |data| usize::try_from(data.len()).unwrap())
-}
-
-/// Free addresses. Another process may take one before it is used; the operator then exits with an error.
-pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    held.map(|listener| listener.local_addr().unwrap())
 }
