@@ -84,13 +84,11 @@ impl Scene {
         let arguments = ["--leader-elect", SECURE_METRICS];
         let control_plane = place.world().control_plane();
         let elector = Operator::start_as("elector", control_plane, &kubeconfig, &config, &arguments).await;
-        let mut scene = Self { place, proxy, elector, _vms: vms, requests: Vec::new() };
-        scene.warm_up().await;
-        scene
+        Self { place, proxy, elector, _vms: vms, requests: Vec::new() }
     }
 
-    /// Everything that the stages rest on.
-    async fn warm_up(&mut self) {
+    /// Creates everything that the stages rest on.
+    pub async fn warm_up(&mut self) {
         let old = json!({ "metadata": { "name": "nova-old" },
                           "spec": { "schedulingDomain": "nova", "resourceID": "old" } });
         let _ = self.objects().raw::<History>().delete("nova-old", &DeleteParams::default()).await;
@@ -137,7 +135,7 @@ impl Scene {
     }
 
     async fn of_commitments(&mut self) {
-        self.leases().await.delete(LEASE, &DeleteParams::default()).await.unwrap();
+        self.free_lease(None).await;
         self.objects().create(&non_rejectable("first-1", 1)).await;
         self.objects().create(&host("node2", 1)).await;
         self.push_quota("project-first", &[(ZONE, 1)]).await;
@@ -150,8 +148,7 @@ impl Scene {
     }
 
     async fn of_slots(&mut self) {
-        let ended = json!({ "spec": { "holderIdentity": null } });
-        self.leases().await.patch(LEASE, &PatchParams::default(), &Patch::Merge(ended)).await.unwrap();
+        self.free_lease(Some(json!({ "spec": { "holderIdentity": null } }))).await;
         self.objects().create(&non_rejectable("second-1", 1)).await;
         self.objects().delete::<FlavorGroupCapacity>(&names::flavor_group_capacity(GROUP, ZONE)).await;
         self.push_quota("project-kept", &[(ZONE, 2)]).await;
@@ -279,7 +276,13 @@ impl Scene {
 
     /// Before the rights are granted again: the elector is not to lead.
     pub async fn hold_lease(&self) {
-        hold_lease(&self.place).await;
+        if self.removes_rights_to_leases() {
+            hold_lease(&self.place).await;
+        }
+    }
+
+    fn removes_rights_to_leases(&self) -> bool {
+        matches!(self.place, Place::Home(_))
     }
 
     pub fn report(&self) -> String {
@@ -298,8 +301,17 @@ impl Scene {
         self.place.objects()
     }
 
-    async fn leases(&self) -> Api<Lease> {
-        Api::namespaced(self.place.client().await, NAMESPACE)
+    /// Deletes the Lease, or changes it, so that the elector tries to take it. It would succeed where the rights to Leases are not
+    /// removed, and end when the Lease is held again.
+    async fn free_lease(&self, change: Option<Value>) {
+        if !self.removes_rights_to_leases() {
+            return;
+        }
+        let leases: Api<Lease> = Api::namespaced(self.place.client().await, NAMESPACE);
+        match change {
+            None => drop(leases.delete(LEASE, &DeleteParams::default()).await.unwrap()),
+            Some(change) => drop(leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(change)).await.unwrap()),
+        }
     }
 
     async fn info_version(&self) -> Result<i64, String> {
@@ -315,7 +327,7 @@ impl Scene {
 
     /// Limes changes a commitment; nobody waits for the answer.
     async fn sell(&mut self, uuid: &str, old: Option<Status>, new: Option<Status>) {
-        let info_version = self.info_version().await.unwrap();
+        let info_version = until(async || self.info_version().await).await.unwrap();
         let expires_at = Timestamp::now().checked_add(24.hours()).unwrap();
         let terms = Terms { zone: ZONE.to_owned(), info_version, expires_at };
         let (project, resource) = (testing::PROJECT.to_owned(), format!("hw_version_{GROUP}_ram"));
