@@ -40,6 +40,18 @@ program() {
   sed -n '/"profile":{[^}]*"test":false}/s/.*"executable":"\([^"]*\/'"$2"'\)".*/\1/p' "$1"
 }
 
+# What each failed test has printed last, and why it failed: at the end, where a log that was cut still has it.
+say_why() {
+  awk '
+    function say(i) {
+      for (i = lines > 30 ? lines - 30 : 0; i < lines; i++) print "  " substr(kept[i], 1, 1000)
+      lines = 0
+    }
+    /^---- .* stdout ----$/ { say(); shown = 1; print; next }
+    /^failures:$|^test result: / { say(); shown = 0 }
+    shown && NF { kept[lines++] = $0 }' "$output"
+}
+
 # run FOLDER BINARY: as cargo does.
 run() {
   local began=$SECONDS code=0
@@ -136,6 +148,7 @@ fi
 if [ "$failed" != 0 ]; then
   echo "== failed"
   grep -E '^test .* FAILED$|^test result: .* [1-9][0-9]* failed' "$output" || true
+  say_why
 fi
 awk '{ sum += $1 } END { print sum + 0, "states of hosts checked" }' "$HOST_STATES"
 echo "$ignored ignored, $((SECONDS / 60)) min $((SECONDS % 60)) s"
