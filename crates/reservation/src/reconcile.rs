@@ -201,7 +201,10 @@ impl<S: Scheduler> ReservationController<S> {
     pub(crate) async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
         if self.store().in_doubt(key) {
             self.context.reservations.settle(key).await?;
-            self.context.scheduler.settled(&SlotKey::from(key));
+            // The read says nothing about a write that has become unknown after it began.
+            if !self.store().in_doubt(key) {
+                self.context.scheduler.settled(&SlotKey::from(key));
+            }
         }
         Ok(())
     }

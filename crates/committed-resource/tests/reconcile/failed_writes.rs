@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_cluster::{Classified, ErrorClass, Reconciler as _};
-use berth_crds::{CommittedResource, names};
+use berth_cluster::{Classified, ErrorClass, ObjectKey, Reconciler as _};
+use berth_crds::{CommittedResource, Reservation, names};
 use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, seeds};
 use serde_json::json;
@@ -131,6 +131,55 @@ async fn a_hanging_call_ends_after_four_seconds_in_doubt() {
     assert_eq!(process.world.scheduler.doubts().len(), 1);
     assert_eq!(process.settle().await, []);
     assert_accepted(&server, 3, &HOSTS);
+}
+
+/// The slot gets a host, and the outcome of that write is unknown.
+async fn place_in_doubt(server: &Server, process: &Process, slot: &ObjectKey, fault: Fault) {
+    server.fail(Verb::Patch, &slot_path(1), 1, fault);
+    for _ in 0..5 {
+        process.world.deliver().unwrap();
+        if process.slots.reconcile(slot.clone()).await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(process.world.scheduler.doubts().len(), 1, "{fault:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_began_before_ends_no_doubt_of_a_later_write() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    assert_eq!(process.settle().await, []);
+    let slot = ObjectKey::new("home".into(), seeds::slot_name(UUID, 1));
+    server.edit::<Reservation>(&slot.name, &json!({ "spec": { "targetHost": null } })).unwrap();
+    place_in_doubt(&server, &process, &slot, Fault::Internal).await;
+    // The controller of commitments is told late that the slot has no host.
+    server.fail(Verb::Get, &slot_path(1), 1, Fault::Slow { before: Duration::ZERO, after: Duration::from_secs(2) });
+    let commitments = process.commitments.clone();
+    let reading = tokio::spawn(async move { commitments.reconcile(commitment_key()).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    place_in_doubt(&server, &process, &slot, Fault::LoseAnswer).await;
+    let _ = reading.await.unwrap();
+    assert_eq!(process.world.scheduler.doubts().len(), 1, "the slot has a host since, and takes its capacity");
+    process.settle().await;
+    assert_accepted(&server, 3, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_in_the_way_that_cannot_be_read_keeps_the_capacity() {
+    let clock = clock();
+    let (server, process) = begin(&clock);
+    let mut slot = berth_crds::testing::slot(UUID, 1);
+    slot.metadata.name = Some(seeds::slot_name(UUID, 1));
+    // The store of this process has not seen it yet.
+    server.create(&slot).unwrap();
+    server.fail(Verb::Get, &slot_path(1), 1, Fault::Unavailable);
+    process.commitments.reconcile(commitment_key()).await.unwrap_err();
+    assert_eq!(process.world.scheduler.doubts().len(), 1);
+    process.settle().await;
+    assert_eq!(ready(&server).reason, "Accepted");
+    assert_eq!((process.world.scheduler.doubts().len(), process.world.scheduler.assumed()), (0, 0));
+    assert_not_overbooked(&server, &HOSTS);
 }
 
 #[tokio::test(start_paused = true)]
