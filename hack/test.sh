@@ -40,16 +40,12 @@ program() {
   sed -n '/"profile":{[^}]*"test":false}/s/.*"executable":"\([^"]*\/'"$2"'\)".*/\1/p' "$1"
 }
 
-# What each failed test has printed last, and why it failed: at the end, where a log that was cut still has it.
+# The beginning of what each failed test has printed, which has why it failed: at the end, where a log that was cut still has it.
 say_why() {
   awk '
-    function say(i) {
-      for (i = lines > 30 ? lines - 30 : 0; i < lines; i++) print "  " substr(kept[i], 1, 1000)
-      lines = 0
-    }
-    /^---- .* stdout ----$/ { say(); shown = 1; print; next }
-    /^failures:$|^test result: / { say(); shown = 0 }
-    shown && NF { kept[lines++] = $0 }' "$output"
+    /^---- .* stdout ----$/ { left = 20; print; next }
+    /^failures:$|^test result: |^stack backtrace:$/ { left = 0 }
+    left > 0 && NF { print "  " substr($0, 1, 600); left-- }' "$output"
 }
 
 # run FOLDER BINARY: as cargo does.

@@ -28,7 +28,7 @@ fn next_port() -> u16 {
 }
 
 #[test]
-fn each_address_is_found_once_and_nobody_listens_on_it() {
+fn each_address_is_found_once_and_is_free() {
     let mut found = [free_addresses::<20>(), free_addresses::<20>()].concat();
     assert!(found.iter().all(|address| PORTS.contains(&address.port()) && TcpStream::connect(address).is_err()));
     found.sort_unstable();

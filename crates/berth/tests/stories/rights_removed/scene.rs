@@ -84,7 +84,10 @@ impl Scene {
         let arguments = ["--leader-elect", SECURE_METRICS];
         let control_plane = place.world().control_plane();
         let elector = Operator::start_as("elector", control_plane, &kubeconfig, &config, &arguments).await;
-        Self { place, proxy, elector, _vms: vms, requests: Vec::new() }
+        let scene = Self { place, proxy, elector, _vms: vms, requests: Vec::new() };
+        // The rights in another cluster are checked when it is reached, which may be later.
+        until(async || scene.is_ready().await).await.unwrap();
+        scene
     }
 
     /// Creates everything that the stages rest on.
@@ -267,11 +270,16 @@ impl Scene {
             let info = ["get", "configmap", INFO, "--namespace", NAMESPACE, "--output=jsonpath={.data.changed}"];
             let changed = self.place.try_kubectl(&info).await?;
             so(changed.is_empty(), || format!("{INFO} is as somebody has left it: {changed}"))?;
-            let answer = self.place.operator().probe("/readyz").await;
-            let is_ready = answer.as_ref().is_some_and(|(status, text)| *status == 200 && text.trim() == "ok");
-            so(is_ready, || format!("{answer:?}"))
+            self.is_ready().await
         });
         settled.await.unwrap_or_else(|bad| panic!("after {stage:?}: {bad}\n{}", self.report()));
+    }
+
+    /// Whether no zone has to wait for its cluster either.
+    async fn is_ready(&self) -> Result<(), String> {
+        let answer = self.place.operator().probe("/readyz").await;
+        let is_ready = answer.as_ref().is_some_and(|(status, text)| *status == 200 && text.trim() == "ok");
+        so(is_ready, || format!("{answer:?}"))
     }
 
     /// Before the rights are granted again: the elector is not to lead.
