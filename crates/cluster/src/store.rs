@@ -263,6 +263,13 @@ impl<K: Kind> Store<K> {
         self.shared.data.read().clusters.get(&key.cluster).is_some_and(|member| member.entries.in_doubt(&key.name))
     }
 
+    /// The same as [`Store::doubts`], once all listeners know the changes that have ended other doubts. Not to be called by a
+    /// listener, which would wait for itself.
+    pub fn shown_doubts(&self) -> Vec<ObjectKey> {
+        let _shown = self.shared.listeners.lock();
+        self.doubts()
+    }
+
     /// The keys in doubt, ascending. Not all of them have an object here: an unanswered create has none.
     pub fn doubts(&self) -> Vec<ObjectKey> {
         let data = self.shared.data.read();

@@ -66,7 +66,8 @@ fn version(object: &CommittedResource) -> (String, i64) {
 pub(super) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn) {
     // In this order: a write that becomes unknown in between is in doubt for both or for the store alone.
     let taken = scheduler.doubts();
-    let doubts = stores.reservations.doubts();
+    // What has ended a doubt is in the capacity view by now: in between the slot would take no capacity at all.
+    let doubts = stores.reservations.shown_doubts();
     for slot in taken.into_iter().filter(|slot| !doubts.contains(&ObjectKey::from(slot))) {
         scheduler.settled(&slot);
     }

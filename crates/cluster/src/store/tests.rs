@@ -225,3 +225,29 @@ fn listeners_hear_when_the_store_follows_a_cluster_again() {
     assert_eq!(heard.load(Ordering::Relaxed), 2, "all objects can be read again");
     assert!(store.require_synced(&"away".into()).is_err(), "no watch feeds it");
 }
+
+#[test]
+fn a_doubt_is_not_shown_as_ended_before_the_listeners_know_why() {
+    let store = filled(&[BY_HOST], &home(), []);
+    store.sending(&ObjectKey::new(home(), "a")).unknown();
+    let (called, is_called) = std::sync::mpsc::channel();
+    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+    let (knows, may_go_on) = (Arc::new(AtomicUsize::new(0)), Mutex::new(may_go_on));
+    let told = knows.clone();
+    store.on_state(move |_| {
+        called.send(()).unwrap();
+        may_go_on.lock().recv().unwrap();
+        told.fetch_add(1, Ordering::SeqCst);
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| applied(&store, &home(), on("a", 1, "h1")));
+        is_called.recv().unwrap();
+        assert!(store.doubts().is_empty(), "the listener is still being called");
+        let reader = scope.spawn(|| (store.shown_doubts(), knows.load(Ordering::SeqCst)));
+        for _ in 0..1000 {
+            std::thread::yield_now();
+        }
+        go_on.send(()).unwrap();
+        assert_eq!(reader.join().unwrap(), (vec![], 1));
+    });
+}
