@@ -263,11 +263,13 @@ impl<K: Kind> Store<K> {
         self.shared.data.read().clusters.get(&key.cluster).is_some_and(|member| member.entries.in_doubt(&key.name))
     }
 
-    /// The same as [`Store::doubts`], once all listeners know the changes that have ended other doubts. Not to be called by a
-    /// listener, which would wait for itself.
-    pub fn shown_doubts(&self) -> Vec<ObjectKey> {
-        let _shown = self.shared.listeners.lock();
-        self.doubts()
+    /// Calls `then` unless the object is in doubt. All listeners know by then what has ended the doubt, and it does not begin again
+    /// until `then` returns. Not to be called by a listener, which would wait for itself; `then` must not change this store.
+    pub fn when_settled(&self, key: &ObjectKey, then: impl FnOnce()) {
+        let _listeners = self.shared.listeners.lock();
+        if !self.in_doubt(key) {
+            then();
+        }
     }
 
     /// The keys in doubt, ascending. Not all of them have an object here: an unanswered create has none.

@@ -162,16 +162,13 @@ impl<S: Scheduler> Apply<'_, S> {
         Ok(())
     }
 
-    /// A write of unknown outcome may have taken free capacity, and so may an object that was in the way and could not be read:
-    /// the scheduler must keep it until the object was read again.
+    /// A write of unknown outcome may have taken free capacity, and so may an object that is in the way: the scheduler must keep
+    /// it until the object was read.
     fn noting_doubt<T>(&self, key: &ObjectKey, written: Result<T, WriteError>) -> Result<T, Error> {
-        let is_in_doubt = match &written {
-            Ok(_) => false,
-            Err(WriteError::Unknown { .. }) => true,
-            Err(_) => self.reservations.store().in_doubt(key),
-        };
-        if is_in_doubt {
-            self.scheduler.in_doubt(&SlotKey::from(key));
+        if let Err(WriteError::Unknown { .. } | WriteError::AlreadyExists { .. }) = &written {
+            let slot = SlotKey::from(key);
+            self.scheduler.in_doubt(&slot);
+            self.reservations.store().when_settled(key, || self.scheduler.settled(&slot));
         }
         Ok(written?)
     }

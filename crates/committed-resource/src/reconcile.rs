@@ -255,9 +255,8 @@ impl<S: Scheduler> CommittedResourceController<S> {
         for slot in doubts.iter().filter(|slot| slot.name.starts_with(&prefix) || is_own(slot)) {
             self.context.reservations.settle(slot).await?;
             // The read says nothing about a write that has become unknown after it began.
-            if !self.context.reservations.store().shown_doubts().contains(slot) {
-                self.context.scheduler.settled(&SlotKey::from(slot));
-            }
+            let settled = || self.context.scheduler.settled(&SlotKey::from(slot));
+            self.context.reservations.store().when_settled(slot, settled);
         }
         Ok(())
     }

@@ -202,9 +202,7 @@ impl<S: Scheduler> ReservationController<S> {
         if self.store().in_doubt(key) {
             self.context.reservations.settle(key).await?;
             // The read says nothing about a write that has become unknown after it began.
-            if !self.store().shown_doubts().contains(key) {
-                self.context.scheduler.settled(&SlotKey::from(key));
-            }
+            self.store().when_settled(key, || self.context.scheduler.settled(&SlotKey::from(key)));
         }
         Ok(())
     }

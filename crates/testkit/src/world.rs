@@ -120,9 +120,8 @@ impl World {
     /// Ends the entries of the scheduler whose write was read again in the meantime, as a background task of the binary
     /// does.
     pub fn end_settled_doubts(&self) {
-        let doubts = self.stores.reservations.doubts();
-        for slot in self.scheduler.doubts().into_iter().filter(|slot| !doubts.contains(&ObjectKey::from(slot))) {
-            self.scheduler.settled(&slot);
+        for slot in self.scheduler.doubts() {
+            self.stores.reservations.when_settled(&ObjectKey::from(&slot), || self.scheduler.settled(&slot));
         }
     }
 

@@ -64,12 +64,8 @@ fn version(object: &CommittedResource) -> (String, i64) {
 /// Entries in doubt whose objects have been read again end here, so that no capacity stays taken for a slot that does
 /// not exist.
 pub(super) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn) {
-    // In this order: a write that becomes unknown in between is in doubt for both or for the store alone.
-    let taken = scheduler.doubts();
-    // What has ended a doubt is in the capacity view by now: in between the slot would take no capacity at all.
-    let doubts = stores.reservations.shown_doubts();
-    for slot in taken.into_iter().filter(|slot| !doubts.contains(&ObjectKey::from(slot))) {
-        scheduler.settled(&slot);
+    for slot in scheduler.doubts() {
+        stores.reservations.when_settled(&ObjectKey::from(&slot), || scheduler.settled(&slot));
     }
 }
 

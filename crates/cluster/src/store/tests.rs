@@ -1,6 +1,8 @@
 //! What readers and subscribers see of the store.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 use serde_json::json;
 
@@ -227,27 +229,31 @@ fn listeners_hear_when_the_store_follows_a_cluster_again() {
 }
 
 #[test]
-fn a_doubt_is_not_shown_as_ended_before_the_listeners_know_why() {
-    let store = filled(&[BY_HOST], &home(), []);
-    store.sending(&ObjectKey::new(home(), "a")).unknown();
-    let (called, is_called) = std::sync::mpsc::channel();
-    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
-    let (knows, may_go_on) = (Arc::new(AtomicUsize::new(0)), Mutex::new(may_go_on));
-    let told = knows.clone();
+fn a_doubt_is_settled_when_the_listeners_know_why() {
+    let (store, key) = (filled(&[BY_HOST], &home(), []), ObjectKey::new(home(), "a"));
+    store.sending(&key).unknown();
+    store.when_settled(&key, || panic!("it is in doubt"));
+    let (called, is_called) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let (told, may_go_on) = (Arc::new(AtomicUsize::new(0)), Mutex::new(may_go_on));
+    let tell = told.clone();
     store.on_state(move |_| {
         called.send(()).unwrap();
         may_go_on.lock().recv().unwrap();
-        told.fetch_add(1, Ordering::SeqCst);
+        tell.fetch_add(1, Ordering::SeqCst);
     });
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| applied(&store, &home(), on("a", 1, "h1")));
         is_called.recv().unwrap();
-        assert!(store.doubts().is_empty(), "the listener is still being called");
-        let reader = scope.spawn(|| (store.shown_doubts(), knows.load(Ordering::SeqCst)));
-        for _ in 0..1000 {
-            std::thread::yield_now();
-        }
+        assert!(!store.in_doubt(&key), "the listener is still being called");
+        let (store, key, told) = (&store, &key, &told);
+        let reader = scope.spawn(move || {
+            let mut seen = None;
+            store.when_settled(key, || seen = Some(told.load(Ordering::SeqCst)));
+            seen
+        });
+        (0..1000).for_each(|_| thread::yield_now());
         go_on.send(()).unwrap();
-        assert_eq!(reader.join().unwrap(), (vec![], 1));
+        assert_eq!(reader.join().unwrap(), Some(1));
     });
 }
