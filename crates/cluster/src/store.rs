@@ -22,6 +22,7 @@ mod index;
 mod replacing;
 mod sending;
 mod synced_time;
+mod unanswered;
 
 use crate::{DecodeGuard, Kind, ObjectKey, kind_name};
 pub use change::{Change, Entry};
@@ -32,6 +33,7 @@ pub use index::Index;
 use index::Indexes;
 pub(crate) use sending::Sending;
 use synced_time::SyncedTime;
+pub(crate) use unanswered::{RepeatableWrite, UnansweredWrite};
 
 /// An object whose newest state does not decode.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +83,8 @@ struct Shared<K: 'static> {
     moved: watch::Sender<u64>,
     /// Removes what is not kept of an object.
     reduce: fn(&mut K),
+    /// Whether it keeps unanswered writes, to be sent again.
+    repeats_writes: bool,
     /// How often a new list of everything was requested.
     relists: watch::Sender<u64>,
 }
@@ -129,11 +133,21 @@ impl<K: Kind> fmt::Debug for Store<K> {
 impl<K: Kind> Store<K> {
     /// An empty store with these indexes. A cluster becomes part of it when its watch is set up, see [`crate::feed`].
     pub fn new(indexes: &'static [Index<K>]) -> Self {
-        Self::reduced(indexes, |_| ())
+        Self::with(indexes, |_| (), false)
     }
 
     /// The same of a kind whose objects are not kept as a whole: `reduce` removes what nobody reads, to save memory.
     pub fn reduced(indexes: &'static [Index<K>], reduce: fn(&mut K)) -> Self {
+        Self::with(indexes, reduce, false)
+    }
+
+    /// The same of a kind whose objects take capacity. A create, or a patch of one version, that was not answered stays in
+    /// doubt until it is known that the API server cannot execute it later: [`crate::Writer::settle`] sends it again.
+    pub fn repeating(indexes: &'static [Index<K>]) -> Self {
+        Self::with(indexes, |_| (), true)
+    }
+
+    fn with(indexes: &'static [Index<K>], reduce: fn(&mut K), repeats_writes: bool) -> Self {
         let data = Data { clusters: BTreeMap::new(), indexes: Indexes::new(indexes) };
         let listeners = Listeners { state: Vec::new(), requests: Vec::new(), resynced: Vec::new() };
         let shared = Shared {
@@ -141,6 +155,7 @@ impl<K: Kind> Store<K> {
             data: RwLock::new(data),
             moved: watch::Sender::new(0),
             reduce,
+            repeats_writes,
             relists: watch::Sender::new(0),
         };
         Self { shared: Arc::new(shared) }
@@ -326,6 +341,15 @@ impl<K: Kind> Store<K> {
     }
 
     // ---- the write side
+
+    pub(crate) fn repeats_writes(&self) -> bool {
+        self.shared.repeats_writes
+    }
+
+    /// The write of the object that was not answered and may still take effect.
+    pub(crate) fn unanswered(&self, key: &ObjectKey) -> Option<Arc<UnansweredWrite<K>>> {
+        self.shared.data.read().clusters.get(&key.cluster)?.entries.unanswered(&key.name).cloned()
+    }
 
     /// Makes `cluster` part of the store, not yet synced.
     pub(crate) fn join(&self, cluster: &ClusterName) {

@@ -85,12 +85,13 @@ pub trait Visitor {
 
 /// Makes a set of stores from one line for each kind: `name: Kind { indexes: ..., watch: ..., ... }`, with the fields of
 /// [`Properties`]. The order is the one in which the watches begin. Objects of a kind with `indexes: ...; reduce: ...` are
-/// not kept as a whole ([`crate::Store::reduced`]).
+/// not kept as a whole ([`crate::Store::reduced`]), and unanswered writes of a kind with `indexes: ...; unanswered: repeat` are
+/// sent again ([`crate::Store::repeating`]).
 #[macro_export]
 macro_rules! stores {
     ($(#[$doc:meta])* pub struct $Set:ident {
         $($(#[$field:meta])* $name:ident: $Kind:ty {
-            indexes: $indexes:expr $(; reduce: $reduce:expr)?, $($property:ident: $value:expr),* $(,)?
+            indexes: $indexes:expr $(; reduce: $reduce:expr)? $(; unanswered: $unanswered:ident)?, $($property:ident: $value:expr),* $(,)?
         })*
     }) => {
         $(#[$doc])*
@@ -101,7 +102,7 @@ macro_rules! stores {
 
         impl Default for $Set {
             fn default() -> Self {
-                Self { $($name: $crate::stores!(store $indexes $(, $reduce)?),)* }
+                Self { $($name: $crate::stores!(store $indexes $(, $reduce)? $(; $unanswered)?),)* }
             }
         }
 
@@ -113,6 +114,9 @@ macro_rules! stores {
     };
     (store $indexes:expr) => {
         $crate::Store::new($indexes)
+    };
+    (store $indexes:expr; repeat) => {
+        $crate::Store::repeating($indexes)
     };
     (store $indexes:expr, $reduce:expr) => {
         $crate::Store::reduced($indexes, $reduce)
@@ -133,8 +137,8 @@ stores! {
             why: "Hosts and the VMs on them are read.",
         }
         reservations: Reservation {
-            indexes: indexes::RESERVATION_INDEXES, watch: "the watch of reservations", presence: Presence::Required,
-            read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
+            indexes: indexes::RESERVATION_INDEXES; unanswered: repeat, watch: "the watch of reservations",
+            presence: Presence::Required, read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
             why: "Reservations are read, also those of others.",
         }
         commitments: CommittedResource {

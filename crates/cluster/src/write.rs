@@ -23,7 +23,7 @@ pub(crate) use error::Failure;
 pub use error::{Call, Operation, WriteError};
 
 use crate::deadlines::{READ_DEADLINE, WRITE_DEADLINE};
-use crate::store::Sending;
+use crate::store::{RepeatableWrite, Sending};
 use crate::write_limiter::WritePermit;
 use crate::{
     Clusters, CompletenessProof, DecodeGuard, Fence, InvalidEntry, Kind, ObjectKey, Store, WriteMetrics, conflicts,
@@ -111,14 +111,14 @@ impl<K: Kind> Writer<K> {
         }
         self.refuse_second(&call)?;
         let api = self.api(&call)?;
+        let sending = self.store.sending(&call.key).repeatable(|| RepeatableWrite::Create(object.clone()));
         let object = DecodeGuard::Valid(object.clone());
-        let sending = self.store.sending(&call.key);
         match self.send(&call, api.create(&PostParams::default(), &object)).await {
             Ok(object) => entered(call, sending, object),
             Err(failure) => {
                 let error = failed(call, sending, failure);
                 if let WriteError::AlreadyExists { call } = &error {
-                    self.read_after_unknown_outcome(&call.key).await;
+                    self.read_after_unknown_outcome(&api, &call.key).await;
                 }
                 Err(error)
             }
@@ -202,11 +202,36 @@ impl<K: Kind> Writer<K> {
         }
     }
 
-    /// Asks the API server for an object in doubt and enters the answer.
+    /// Asks the API server for an object in doubt and enters the answer. If a write to it may still take effect, it is sent
+    /// again ([`Store::repeating`]).
     pub async fn settle(&self, key: &ObjectKey) -> Result<(), WriteError> {
         let call = call::<K>(Operation::Get, key);
         let api = self.api(&call)?;
-        settle(&self.store, &api, key).await
+        settle(&self.store, &api, key).await?;
+        let Some(unanswered) = self.store.unanswered(key) else { return Ok(()) };
+        self.repeat(key, &unanswered.write).await?;
+        if self.store.in_doubt(key) {
+            settle(&self.store, &api, key).await?;
+        }
+        if self.store.unanswered(key).is_some() {
+            let message = "an earlier write may still take effect".to_owned();
+            return Err(WriteError::Unavailable { call, message });
+        }
+        Ok(())
+    }
+
+    async fn repeat(&self, key: &ObjectKey, write: &RepeatableWrite<K>) -> Result<(), WriteError> {
+        let repeated = match write {
+            RepeatableWrite::Create(object) => self.create(&key.cluster, object).await.map(drop),
+            RepeatableWrite::Patch { seen, patch } => {
+                self.send_patch(call::<K>(Operation::Patch, key), seen, patch.clone()).await.map(drop)
+            }
+        };
+        match repeated {
+            // The first one has taken effect, or another write.
+            Err(WriteError::AlreadyExists { .. } | WriteError::Conflict { .. }) => Ok(()),
+            repeated => repeated,
+        }
     }
 
     /// Does so for all objects in doubt that concern a decision, before it is made.
@@ -226,9 +251,13 @@ impl<K: Kind> Writer<K> {
     }
 
     async fn send_patch(&self, call: Call, old: &ObjectMeta, patch: Value) -> Result<Written<K>, WriteError> {
-        let (api, params, patch) = (self.api(&call)?, PatchParams::default(), Patch::Merge(patch));
+        let api = self.api(&call)?;
         let key = call.key.clone();
-        let sending = self.store.sending(&key);
+        let mut sending = self.store.sending(&key);
+        if call.operation == Operation::Patch && body::has_version(&patch) {
+            sending = sending.repeatable(|| RepeatableWrite::Patch { seen: old.clone(), patch: patch.clone() });
+        }
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         let answer = match call.operation {
             Operation::PatchStatus => self.send(&call, api.patch_status(&key.name, &params, &patch)).await,
             _ => self.send(&call, api.patch(&key.name, &params, &patch)).await,
@@ -303,9 +332,9 @@ impl<K: Kind> Writer<K> {
     }
 
     /// Reads an object that is in our way. If that fails it stays in doubt, and is read again later.
-    async fn read_after_unknown_outcome(&self, key: &ObjectKey) {
+    async fn read_after_unknown_outcome(&self, api: &Api<DecodeGuard<K>>, key: &ObjectKey) {
         let unanswered = self.store.sending(key);
-        if self.settle(key).await.is_ok() {
+        if settle(&self.store, api, key).await.is_ok() {
             unanswered.refused();
         }
     }

@@ -34,6 +34,10 @@ pub enum Fault {
     CutBefore,
     /// The request takes effect, and the connection breaks before the answer.
     LoseAnswer,
+    /// The connection breaks at once, and the request takes effect after this delay.
+    Late {
+        by: Duration,
+    },
     /// The request takes effect after a delay, and the answer comes after another one.
     Slow {
         before: Duration,
@@ -72,6 +76,7 @@ impl Fault {
             Self::Hang => "hang",
             Self::CutBefore => "cut before",
             Self::LoseAnswer => "answer lost",
+            Self::Late { .. } => "late",
             Self::Slow { .. } => "slow",
             Self::Stale { .. } => "stale",
             Self::EndWatch { .. } => "watch ended",
@@ -85,7 +90,7 @@ impl Fault {
         match self {
             Self::EndWatch { .. } | Self::BreakWatch { .. } | Self::LateWatch { .. } => verb == Verb::Watch,
             Self::Stale { .. } => matches!(verb, Verb::List | Verb::Get),
-            Self::Conflict | Self::TimeoutAfterwards => verb.is_write(),
+            Self::Conflict | Self::TimeoutAfterwards | Self::Late { .. } => verb.is_write(),
             _ => true,
         }
     }

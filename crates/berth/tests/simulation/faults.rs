@@ -58,6 +58,7 @@ pub fn everything(server: &Server, random: &mut Random) {
     for fault in WRITE_FAULTS.into_iter().chain([Fault::Forbidden]) {
         server.rule(Rule::new(fault).writes().per_mille(some(40)));
     }
+    server.rule(Rule::new(Fault::Late { by: millis(900) }).per_mille(some(40)));
     let slow = Fault::Slow { before: millis(900), after: millis(900) };
     for fault in [Fault::Unauthorized, Fault::Internal, Fault::CutBefore, Fault::Hang, slow] {
         server.rule(Rule::new(fault).per_mille(some(20)));

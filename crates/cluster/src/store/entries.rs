@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_core::ClusterName;
+use tokio::time::Instant;
 
 use super::change::Change;
+use super::unanswered::UnansweredWrite;
 use crate::ObjectKey;
 use crate::decode_guard::InvalidObject;
 
@@ -33,7 +35,7 @@ pub(crate) struct Entries<K> {
     /// The invalid ones of them: every reconciliation reads them, and usually there are none.
     invalid: BTreeMap<Arc<str>, Arc<InvalidObject>>,
     tombstones: BTreeMap<Arc<str>, Tombstone>,
-    doubts: BTreeMap<Arc<str>, Doubt>,
+    doubts: BTreeMap<Arc<str>, Doubt<K>>,
     listing: Option<Listing>,
     /// When the last list was complete; `None` before the first one.
     listed_at: Option<u64>,
@@ -61,10 +63,11 @@ struct Tombstone {
 }
 
 /// A name of which we do not know something, and since when.
-#[derive(Clone, Copy)]
-struct Doubt {
+struct Doubt<K> {
     what: Unknown,
     marked: u64,
+    /// A write that may still take effect.
+    unanswered: Option<Arc<UnansweredWrite<K>>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -140,6 +143,11 @@ impl<K> Entries<K> {
         self.doubts.keys()
     }
 
+    /// The write to `name` that may still take effect.
+    pub fn unanswered(&self, name: &str) -> Option<&Arc<UnansweredWrite<K>>> {
+        self.doubts.get(name)?.unanswered.as_ref()
+    }
+
     // ---- the watch
 
     /// A new list begins. One that was broken off is forgotten.
@@ -175,11 +183,12 @@ impl<K> Entries<K> {
         self.listed_at = Some(now);
         self.position = self.position.max(listing.highest);
         self.tombstones.retain(|_, tombstone| tombstone.made > listing.started);
-        self.doubts.retain(|_, doubt| doubt.marked > listing.started);
+        self.doubts.retain(|_, doubt| doubt.marked > listing.started || doubt.unanswered.is_some());
         let unlisted: Vec<_> = self.live.keys().filter(|name| !listing.seen.contains(*name)).cloned().collect();
         let (mine, gone): (Vec<_>, Vec<_>) =
             unlisted.into_iter().partition(|name| self.live[name].touched > listing.started);
-        self.doubts.extend(mine.into_iter().map(|name| (name, Doubt { what: Unknown::Existence, marked: now })));
+        let doubt = |name| (name, Doubt { what: Unknown::Existence, marked: now, unanswered: None });
+        self.doubts.extend(mine.into_iter().map(doubt));
         gone.into_iter().filter_map(|name| self.drop_live(&name)).collect()
     }
 
@@ -229,7 +238,7 @@ impl<K> Entries<K> {
         // A list that was taken since the call was sent may have seen it come and go.
         if !known && !changes.is_empty() && self.listed_at.is_some_and(|listed| listed > ticket.clock) {
             let marked = self.tick();
-            self.doubts.insert(name, Doubt { what: Unknown::Existence, marked });
+            self.doubts.insert(name, Doubt { what: Unknown::Existence, marked, unanswered: None });
         }
         changes
     }
@@ -251,15 +260,27 @@ impl<K> Entries<K> {
     }
 
     /// The outcome of a write to `name` is unknown.
-    pub fn doubt(&mut self, name: &Arc<str>) {
+    pub fn doubt(&mut self, name: &Arc<str>, unanswered: Option<UnansweredWrite<K>>) {
         let marked = self.tick();
         let what = if self.live.contains_key(name) { Unknown::Change } else { Unknown::Existence };
-        self.doubts.insert(name.clone(), Doubt { what, marked });
+        let former = self.doubts.remove(name).and_then(|doubt| doubt.unanswered);
+        let unanswered = unanswered.map(Arc::new).or(former);
+        self.doubts.insert(name.clone(), Doubt { what, marked, unanswered });
     }
 
-    /// The API server has responded to a read of `name` with an object, or with its absence.
-    pub fn settle(&mut self, name: &Arc<str>, ticket: &Ticket, answer: Option<ReportedObject<K>>) -> Vec<Change<K>> {
-        if self.doubts.get(name).is_some_and(|doubt| doubt.marked <= ticket.clock) {
+    /// The API server has responded to a read of `name`, begun at `read_at`, with an object, or with its absence.
+    pub fn settle(
+        &mut self,
+        name: &Arc<str>,
+        ticket: &Ticket,
+        read_at: Instant,
+        answer: Option<ReportedObject<K>>,
+    ) -> Vec<Change<K>> {
+        let is_over = |doubt: &Doubt<K>| {
+            let unanswered = doubt.unanswered.as_ref();
+            doubt.marked <= ticket.clock && unanswered.is_none_or(|write| write.is_over(read_at, answer.as_ref()))
+        };
+        if self.doubts.get(name).is_some_and(is_over) {
             self.doubts.remove(name);
         }
         match (answer, &ticket.uid) {

@@ -4,14 +4,18 @@
 use std::mem;
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::change::Change;
 use super::entries::{Entries, Ticket};
+use super::unanswered::{RepeatableWrite, UnansweredWrite};
 use super::{Store, report};
 use crate::{DecodeGuard, Kind, ObjectKey};
 
 /// A write that is under way.
 pub(crate) struct Sending<K: Kind> {
     asking: Asking<K>,
+    repeatable: Option<RepeatableWrite<K>>,
     outcome_known: bool,
 }
 
@@ -20,11 +24,18 @@ pub(crate) struct Asking<K: Kind> {
     store: Store<K>,
     key: ObjectKey,
     ticket: Ticket,
+    began_at: Instant,
 }
 
 impl<K: Kind> Sending<K> {
     fn new(asking: Asking<K>) -> Self {
-        Self { asking, outcome_known: false }
+        Self { asking, repeatable: None, outcome_known: false }
+    }
+
+    /// If the outcome becomes unknown, this write settles it by being sent again.
+    pub fn repeatable(mut self, write: impl FnOnce() -> RepeatableWrite<K>) -> Self {
+        self.repeatable = self.asking.store.repeats_writes().then(write);
+        self
     }
 
     /// The write returned this object. Returns the state in the store, or why it is invalid.
@@ -56,8 +67,9 @@ impl<K: Kind> Drop for Sending<K> {
         if self.outcome_known {
             return;
         }
+        let unanswered = self.repeatable.take().map(UnansweredWrite::new);
         self.asking.change(|entries, name| {
-            entries.doubt(name);
+            entries.doubt(name, unanswered);
             Vec::new()
         });
     }
@@ -65,12 +77,12 @@ impl<K: Kind> Drop for Sending<K> {
 
 impl<K: Kind> Asking<K> {
     fn new(store: Store<K>, key: ObjectKey, ticket: Ticket) -> Self {
-        Self { store, key, ticket }
+        Self { store, key, ticket, began_at: Instant::now() }
     }
 
     pub fn found(self, object: Option<DecodeGuard<K>>) {
         let answer = object.map(|object| report(self.store.reduce(object)));
-        self.change(|entries, name| entries.settle(name, &self.ticket, answer));
+        self.change(|entries, name| entries.settle(name, &self.ticket, self.began_at, answer));
     }
 
     fn change(&self, f: impl FnOnce(&mut Entries<K>, &Arc<str>) -> Vec<Change<K>>) {

@@ -94,6 +94,11 @@ fn precondition(seen: &ObjectMeta, guard: Guard) -> Result<Map<String, Value>, B
     Ok(metadata)
 }
 
+/// Whether the patch applies to one version only.
+pub(super) fn has_version(patch: &Value) -> bool {
+    patch["metadata"]["resourceVersion"].is_string()
+}
+
 pub(super) fn version(seen: &ObjectMeta) -> Result<&str, BodyError> {
     seen.resource_version.as_deref().ok_or(BodyError::NoVersion)
 }

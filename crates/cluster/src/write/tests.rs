@@ -488,3 +488,5 @@ async fn the_fence_is_asked_when_the_turn_has_come() {
     let refused = crowd.await.into_iter().filter(|result| matches!(result, Err(WriteError::NotLeader { .. })));
     assert_eq!((refused.count(), scene.sent.lock().len()), (2, WRITES_AT_ONCE));
 }
+
+mod unanswered;

@@ -146,7 +146,7 @@ async fn place_in_doubt(server: &Server, process: &Process, slot: &ObjectKey, fa
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_began_before_ends_no_doubt_of_a_later_write() {
+async fn a_doubt_ends_when_the_host_that_the_later_write_gave_is_known() {
     let clock = clock();
     let (server, process) = begin(&clock);
     assert_eq!(process.settle().await, []);
@@ -160,9 +160,33 @@ async fn a_read_that_began_before_ends_no_doubt_of_a_later_write() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     place_in_doubt(&server, &process, &slot, Fault::LoseAnswer).await;
     let _ = reading.await.unwrap();
-    assert_eq!(process.world.scheduler.doubts().len(), 1, "the slot has a host since, and takes its capacity");
+    let known = process.world.stores.reservations.get(&slot).unwrap();
+    assert!(known.spec.target_host.is_some() && process.world.scheduler.doubts().is_empty());
     process.settle().await;
     assert_accepted(&server, 3, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_that_takes_effect_after_the_object_was_read_keeps_its_capacity() {
+    let (clock, host) = (clock(), [("node1", 1)]);
+    let server = server(&clock, &host, &seeds::waiting_commitment(UUID, 1));
+    let process = Process::start(&server, &clock);
+    let by = Duration::from_secs(2);
+    server.fail(Verb::Create, &slot_path(0), 1, Fault::Late { by });
+    process.reconcile().await.unwrap_err();
+    let slot = ObjectKey::new("home".into(), seeds::slot_name(UUID, 0));
+    process.world.writer(&process.world.stores.reservations).settle(&slot).await.unwrap();
+    process.world.end_settled_doubts();
+    server.create(&seeds::waiting_commitment("uuid-2", 1)).unwrap();
+    process.world.deliver().unwrap();
+    let other = ObjectKey::new("home".into(), names::commitment("uuid-2"));
+    let _ = process.commitments.reconcile(other).await;
+    tokio::time::sleep(by * 2).await;
+    assert_not_overbooked(&server, &host);
+    process.settle().await;
+    let (first, second) = (seeds::slot_name(UUID, 0), seeds::slot_name("uuid-2", 0));
+    assert_eq!(slots_and_hosts(&server), [(first, Some("node1".to_owned())), (second, None)]);
+    assert_eq!(ready(&server).reason, "Accepted");
 }
 
 #[tokio::test(start_paused = true)]

@@ -101,6 +101,7 @@ impl Server {
         let (sender, receiver) = oneshot::channel();
         let Arrived { number, before, after, fate } = arrived;
         let RequestFate::Acts(fault) = fate else { return Reply::Hang };
+        let is_cut = matches!(fault, Some(Fault::Late { .. }));
         tokio::spawn(async move {
             sleep(before).await;
             let reply = self.act(&who, call, refusal, fault, number, true);
@@ -108,6 +109,9 @@ impl Server {
             // A client that does not wait any more is part of the simulation.
             drop(sender.send(reply));
         });
+        if is_cut {
+            return Reply::Broken(io::ErrorKind::ConnectionReset);
+        }
         receiver.await.unwrap_or(Reply::Hang)
     }
 
@@ -137,8 +141,10 @@ impl Server {
         }
         if let Some(fault) = fault {
             state.count(fault.name());
-            if let Fault::Slow { before, after } = fault {
-                (arrived.before, arrived.after) = (before, after);
+            match fault {
+                Fault::Slow { before, after } => (arrived.before, arrived.after) = (before, after),
+                Fault::Late { by } => arrived.before = by,
+                _ => {}
             }
         }
         arrived.fate = RequestFate::Acts(fault);

@@ -3,6 +3,7 @@
 
 use kube::core::ObjectMeta;
 use proptest::prelude::*;
+use tokio::time::Instant;
 
 use super::*;
 
@@ -95,7 +96,7 @@ fn an_own_write_during_a_list_survives_it_in_doubt_until_an_event_or_a_reconcili
             entries.applied(report("b", 2, 9));
         } else {
             let ticket = entries.ticket("b");
-            entries.settle(&"b".into(), &ticket, Some(report("b", 2, 9)));
+            entries.settle(&"b".into(), &ticket, Instant::now(), Some(report("b", 2, 9)));
         }
         assert!(!entries.in_doubt("b"));
         assert_eq!(shown(&entries).len(), 2);
@@ -126,18 +127,18 @@ fn a_broken_off_list_removes_nothing() {
 #[test]
 fn a_foreign_event_does_not_settle_an_unknown_change() {
     let mut entries = listed(&[("a", 1, 5)]);
-    entries.doubt(&"a".into());
+    entries.doubt(&"a".into(), None);
     entries.applied(report("a", 1, 6));
     assert!(entries.in_doubt("a"), "version 6 may be older than our write");
     let ticket = entries.ticket("a");
-    entries.settle(&"a".into(), &ticket, Some(report("a", 1, 7)));
+    entries.settle(&"a".into(), &ticket, Instant::now(), Some(report("a", 1, 7)));
     assert!(!entries.in_doubt("a"));
 }
 
 #[test]
 fn an_event_settles_an_unknown_create() {
     let mut entries = listed(&[]);
-    entries.doubt(&"a".into());
+    entries.doubt(&"a".into(), None);
     assert!(entries.in_doubt("a"));
     entries.applied(report("a", 1, 6));
     assert!(!entries.in_doubt("a"));
@@ -147,8 +148,8 @@ fn an_event_settles_an_unknown_create() {
 fn a_reconciliation_that_began_before_the_doubt_does_not_settle_it() {
     let mut entries = listed(&[("a", 1, 5)]);
     let ticket = entries.ticket("a");
-    entries.doubt(&"a".into());
-    entries.settle(&"a".into(), &ticket, Some(report("a", 1, 5)));
+    entries.doubt(&"a".into(), None);
+    entries.settle(&"a".into(), &ticket, Instant::now(), Some(report("a", 1, 5)));
     assert!(entries.in_doubt("a"));
 }
 
@@ -158,7 +159,7 @@ fn a_late_not_found_does_not_remove_a_successor() {
     let ticket = entries.ticket("a");
     entries.removed(&"a".into(), &"1".into());
     wrote(&mut entries, "a", 2, 9);
-    entries.settle(&"a".into(), &ticket, None);
+    entries.settle(&"a".into(), &ticket, Instant::now(), None);
     assert_eq!(shown(&entries), [("a".to_owned(), (2, 9))]);
 }
 
@@ -356,11 +357,11 @@ impl World {
                 self.entries.removed(&name.into(), &uid.to_string().into());
                 self.removed.insert(uid);
             }
-            Answer::Lost => self.entries.doubt(&name.into()),
+            Answer::Lost => self.entries.doubt(&name.into(), None),
             Answer::Refused => {}
             Answer::Got(found) => {
                 let found = found.map(|(uid, version)| report(name, uid, version));
-                self.entries.settle(&name.into(), &ticket, found);
+                self.entries.settle(&name.into(), &ticket, Instant::now(), found);
             }
         }
     }

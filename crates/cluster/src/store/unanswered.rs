@@ -1,0 +1,46 @@
+//! Writes without an answer. The API server may execute one after a read has shown that it had not: etcd was slow, or the
+//! request still waited. Only the answer to the same write, sent again, ends the doubt: one of the two takes effect.
+
+use std::time::Duration;
+
+use kube::core::ObjectMeta;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::entries::ReportedObject;
+
+/// The API server executes no write later than this after it was sent. By default it ends requests after 60 s itself.
+const LATEST_EFFECT: Duration = Duration::from_secs(120);
+
+/// A write that takes effect once at most, however often it is sent.
+pub(crate) enum RepeatableWrite<K> {
+    Create(K),
+    /// A patch of the object in the version that was seen.
+    Patch {
+        seen: ObjectMeta,
+        patch: Value,
+    },
+}
+
+pub(crate) struct UnansweredWrite<K> {
+    pub write: RepeatableWrite<K>,
+    until: Instant,
+}
+
+impl<K> UnansweredWrite<K> {
+    pub fn new(write: RepeatableWrite<K>) -> Self {
+        Self { write, until: Instant::now() + LATEST_EFFECT }
+    }
+
+    /// Whether it can take effect no more, as a read with this answer shows.
+    pub fn is_over(&self, read_at: Instant, answer: Option<&ReportedObject<K>>) -> bool {
+        let excluded = match &self.write {
+            RepeatableWrite::Create(_) => answer.is_some(),
+            RepeatableWrite::Patch { seen, .. } => {
+                let version = seen.resource_version.as_deref().and_then(|version| version.parse().ok());
+                answer.is_none_or(|object| Some(object.version) != version)
+            }
+        };
+        excluded || read_at >= self.until
+    }
+}
