@@ -255,7 +255,8 @@ impl<K: Kind> Writer<K> {
         let key = call.key.clone();
         let mut sending = self.store.sending(&key);
         if call.operation == Operation::Patch && body::has_version(&patch) {
-            sending = sending.repeatable(|| RepeatableWrite::Patch { seen: old.clone(), patch: patch.clone() });
+            sending =
+                sending.repeatable(|| RepeatableWrite::Patch { seen: Box::new(old.clone()), patch: patch.clone() });
         }
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         let answer = match call.operation {

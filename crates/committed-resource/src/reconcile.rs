@@ -411,7 +411,15 @@ impl<S: Scheduler> CommittedResourceController<S> {
             status.accepted_spec.clone_from(accepted);
         }
         set_extra_conditions(&mut new, facts, verdict, now);
-        if let Written::Changed(written) = self.context.commitments.patch_status(key, old, &new).await? {
+        let commitments = &self.context.commitments;
+        let written = match ready {
+            // The API server may execute it late, and slots of a rejected commitment are deleted.
+            Some(ready) if ready.reason == Reason::Rejected => {
+                commitments.patch_status_of_version(key, old, &new).await?
+            }
+            _ => commitments.patch_status(key, old, &new).await?,
+        };
+        if let Written::Changed(written) = written {
             self.publish_events(key, old, &written, ready);
         }
         Ok(())

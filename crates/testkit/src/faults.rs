@@ -34,7 +34,8 @@ pub enum Fault {
     CutBefore,
     /// The request takes effect, and the connection breaks before the answer.
     LoseAnswer,
-    /// The connection breaks at once, and the request takes effect after this delay.
+    /// The connection breaks at once, and the request takes effect after this delay; not at all if the object was deleted
+    /// meanwhile, because then the API server would execute it after a write that came later and was answered.
     Late {
         by: Duration,
     },

@@ -77,6 +77,12 @@ impl Log {
         self.entries.len() - 1
     }
 
+    /// Whether the object of this call was deleted since the call arrived.
+    pub(crate) fn has_deleted_since(&self, number: usize) -> bool {
+        let Some((call, later)) = self.entries.get(number..).and_then(<[Entry]>::split_first) else { return false };
+        later.iter().any(|entry| entry.verb == Verb::Delete && entry.path == call.path && entry.changed)
+    }
+
     pub(crate) fn end(&mut self, number: usize, outcome: Outcome, changed: bool) {
         let Some(entry) = self.entries.get_mut(number) else { return };
         if changed && !entry.changed && stop::counts(entry.verb, &entry.path) {

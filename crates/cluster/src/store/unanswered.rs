@@ -17,7 +17,7 @@ pub(crate) enum RepeatableWrite<K> {
     Create(K),
     /// A patch of the object in the version that was seen.
     Patch {
-        seen: ObjectMeta,
+        seen: Box<ObjectMeta>,
         patch: Value,
     },
 }

@@ -190,6 +190,24 @@ async fn a_create_that_takes_effect_after_the_object_was_read_keeps_its_capacity
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rejection_that_takes_effect_late_does_not_replace_an_acceptance() {
+    let clock = clock();
+    let server = server(&clock, &[("node1", 2)], &seeds::rejectable(UUID, 3));
+    let process = Process::start(&server, &clock);
+    let by = Duration::from_secs(2);
+    server.fail(Verb::PatchStatus, &commitment_path(), 1, Fault::Late { by });
+    process.reconcile().await.unwrap_err();
+    assert!(statuses_sent(&server) == 1 && slots_and_hosts(&server).is_empty());
+    server.create(&seeds::host("node2", 2)).unwrap();
+    process.settle().await;
+    assert_accepted(&server, 3, &HOSTS);
+    tokio::time::sleep(by * 2).await;
+    assert_eq!(ready(&server).reason, "Accepted");
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 3, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_object_in_the_way_that_cannot_be_read_keeps_the_capacity() {
     let clock = clock();
     let (server, process) = begin(&clock);

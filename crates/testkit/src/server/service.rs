@@ -168,6 +168,10 @@ impl Server {
             self.stopped.notify_waiters();
             return Reply::Hang;
         }
+        if matches!(fault, Some(Fault::Late { .. })) && state.log.has_deleted_since(number) {
+            state.log.end(number, Outcome::Cut, false);
+            return Reply::Broken(io::ErrorKind::ConnectionReset);
+        }
         let before = state.objects.version();
         let (answer, outcome) = state.outcome(who, &mut call, refusal, fault);
         let changed = state.objects.version() > before;
