@@ -23,6 +23,8 @@ use crate::table::{Goal, Row};
 const AT_ONCE: usize = 32;
 const TIMES_THE_BARE: f64 = 1.1;
 const FAST: Pace = Pace::Fast(1000);
+/// As Prometheus often does.
+const SCRAPED_EVERY: Duration = Duration::from_secs(15);
 const WITHIN: Duration = Duration::from_secs(600);
 const RESOURCE: &str = "committedresources";
 
@@ -31,6 +33,8 @@ const RESOURCE: &str = "committedresources";
 struct Created {
     /// From the first request to the last answer, by the journal of the API server.
     seconds: f64,
+    /// On average between these, by the same journal.
+    under_way: f64,
     writes: u64,
     events: u64,
     /// Of the operator, for the whole run; 0 for the bare client.
@@ -75,7 +79,7 @@ async fn create_all(size: ListSize) -> Result<(Created, Vec<CommittedResource>),
     doubles.let_answer();
     doubles.next_run(doubles.runs()).await?;
     let began = operator.cpu_seconds()?;
-    doubles.compared(&mut operator, 1, WITHIN).await?;
+    doubles.compared(&mut operator, 1, SCRAPED_EVERY, WITHIN).await?;
     let cpu_seconds = operator.cpu_seconds()? - began;
     plane.rest().await?;
     let requests = plane.requests().await?.since(&before);
@@ -84,8 +88,10 @@ async fn create_all(size: ListSize) -> Result<(Created, Vec<CommittedResource>),
     if objects.len() != size.commitments {
         return Err(Error::Scene(format!("{size}; the syncer has created {}", objects.len())));
     }
+    let (seconds, under_way) = time_of_creates(&plane)?;
     let created = Created {
-        seconds: seconds_of_creates(&plane)?,
+        seconds,
+        under_way,
         writes: requests.writes_of(&[RESOURCE]),
         events: requests.writes_of(&["events"]),
         cpu_seconds,
@@ -101,20 +107,25 @@ async fn create_bare(objects: &[CommittedResource]) -> Result<Created, Error> {
     plane.rest().await?;
     let create = async |object: &CommittedResource| api.create(&PostParams::default(), object).await.map(drop);
     stream::iter(objects).map(create).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-    let created =
-        Created { seconds: seconds_of_creates(&plane)?, writes: objects.len() as u64, events: 0, cpu_seconds: 0.0 };
+    let (seconds, under_way) = time_of_creates(&plane)?;
+    let created = Created { seconds, under_way, writes: objects.len() as u64, events: 0, cpu_seconds: 0.0 };
     plane.stop().await?;
     Ok(created)
 }
 
-fn seconds_of_creates(plane: &Plane) -> Result<f64, Error> {
+/// The seconds from the first request to the last answer, and how many requests were under way on average.
+fn time_of_creates(plane: &Plane) -> Result<(f64, f64), Error> {
     let all = plane.control_plane().write_requests()?;
-    let creates: Vec<_> = all.iter().filter(|write| write.verb == "create" && write.resource == RESOURCE).collect();
+    let creates = all.iter().filter(|write| write.verb == "create" && write.resource == RESOURCE);
     let moment = |text: &String| text.parse::<Timestamp>().ok();
-    let first = creates.iter().filter_map(|write: &&WriteRequest| moment(&write.received)).min();
-    let last = creates.iter().filter_map(|write: &&WriteRequest| moment(&write.answered)).max();
+    let times = creates.filter_map(|write: &WriteRequest| moment(&write.received).zip(moment(&write.answered)));
+    let times: Vec<_> = times.collect();
+    let first = times.iter().map(|(received, _)| *received).min();
+    let last = times.iter().map(|(_, answered)| *answered).max();
     let (first, last) = first.zip(last).ok_or(Error::AuditLog("the creation of a commitment"))?;
-    Ok(last.duration_since(first).as_secs_f64())
+    let seconds = last.duration_since(first).as_secs_f64();
+    let busy: f64 = times.iter().map(|(received, answered)| answered.duration_since(*received).as_secs_f64()).sum();
+    Ok((seconds, busy / seconds))
 }
 
 fn row([small, large]: [ListSize; 2], few: Created, pairs: &[Pair<Created>]) -> Row {
@@ -160,5 +171,10 @@ fn growth([small, large]: [ListSize; 2], few: Created, pairs: &[Pair<Created>]) 
 fn shown(size: ListSize, pairs: &[Pair<Created>]) -> Goal {
     let cpu = median(pairs.iter().map(|pair| pair.operator.cpu_seconds));
     let per_second = per(size.commitments as u64, 1) / median(pairs.iter().map(|pair| pair.operator.seconds));
-    Goal::new("shown", format!("{per_second:.0} creates per second, {cpu:.1} s of processor time with the run"))
+    let under_way = |side: fn(&Pair<Created>) -> Created| median(pairs.iter().map(|pair| side(pair).under_way));
+    let (ours, bare) = (under_way(|pair| pair.operator), under_way(|pair| pair.floor));
+    let shown = format!(
+        "{per_second:.0} creates per second, {ours:.1} under way (bare {bare:.1}), {cpu:.1} s of processor time with the run"
+    );
+    Goal::new("shown", shown)
 }

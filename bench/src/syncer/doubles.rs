@@ -22,8 +22,6 @@ const PASSWORD: &str = "the-password-of-keystone";
 const BEGINS_WITHIN: Duration = Duration::from_secs(120);
 /// So long that it adds little work while a run is awaited, and so short that it misses little of it.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// A scrape costs the operator something for every object.
-const COUNTED_EVERY: Duration = Duration::from_secs(1);
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 /// A page of the commitments that exist.
 const PAGE: u32 = 1000;
@@ -104,13 +102,20 @@ impl Doubles {
         self.wait(BEGINS_WITHIN, POLL_INTERVAL, "the next run begins", || self.runs() > former).await
     }
 
-    /// Waits until all projects were asked for that often, and then until all was compared that often.
-    pub(super) async fn compared(&self, operator: &mut Operator, times: usize, within: Duration) -> Result<(), Error> {
+    /// Waits until all projects were asked for that often, and then until all was compared that often. A scrape, one `every` so
+    /// long, costs the operator something for every object.
+    pub(super) async fn compared(
+        &self,
+        operator: &mut Operator,
+        times: usize,
+        every: Duration,
+        within: Duration,
+    ) -> Result<(), Error> {
         let expected = times * self.size.projects;
         let is_asked = || self.limes.count_requests() >= expected;
         self.wait(within, ASKED_EVERY, "all projects are asked for", is_asked).await?;
         let (number, what) = (times * self.size.commitments, "all commitments are compared");
-        operator.counted_seldom(COUNTED_EVERY, COMPARISONS, OF_SYNCER, number, what).await
+        operator.counted_seldom(every, COMPARISONS, OF_SYNCER, number, what).await
     }
 
     async fn wait(

@@ -25,6 +25,7 @@ const IN_FLIGHT: usize = 16;
 const FAST: Pace = Pace::Fast(1000);
 /// The first run builds the view, the others replace it.
 const RUNS: usize = 3;
+const SCRAPED_EVERY: Duration = Duration::from_secs(1);
 const WITHIN: Duration = Duration::from_secs(600);
 
 /// Runs of one process over one list.
@@ -86,7 +87,7 @@ async fn run_fast(plane: &Plane, size: ListSize) -> Result<Unchanged, Error> {
     for run in 0..RUNS {
         doubles.next_run(doubles.runs()).await?;
         let began = operator.cpu_seconds()?;
-        doubles.compared(&mut operator, run + 1, WITHIN).await?;
+        doubles.compared(&mut operator, run + 1, SCRAPED_EVERY, WITHIN).await?;
         cpu_seconds.push(operator.cpu_seconds()? - began);
     }
     plane.rest().await?;
@@ -105,7 +106,7 @@ async fn run_paced(plane: &Plane, size: ListSize) -> Result<Paced, Error> {
     doubles.let_answer();
     doubles.next_run(doubles.runs()).await?;
     let (began, cpu) = (Instant::now(), operator.cpu_seconds()?);
-    doubles.compared(&mut operator, 1, WITHIN).await?;
+    doubles.compared(&mut operator, 1, SCRAPED_EVERY, WITHIN).await?;
     let cpu_seconds = operator.cpu_seconds()? - cpu;
     let more_kib = operator.usage()?.peak_kib.saturating_sub(idle.resident_kib);
     operator.stop().await?;
