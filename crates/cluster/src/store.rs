@@ -244,8 +244,9 @@ impl<K: Kind> Store<K> {
     }
 
     /// Requests a new, consistent list of every cluster. Until it is complete a cluster is not synced, because earlier
-    /// reads prove nothing to a new leader.
+    /// reads prove nothing to a new leader, who must not repeat a write that it decided on in an earlier term either.
     pub fn relist(&self) {
+        self.shared.data.write().clusters.values_mut().for_each(|member| member.entries.forget_unanswered());
         self.shared.relists.send_modify(|relists| *relists += 1);
         self.shared.moved.send_modify(|moved| *moved += 1);
     }

@@ -268,6 +268,11 @@ impl<K> Entries<K> {
         self.doubts.insert(name.clone(), Doubt { what, marked, unanswered });
     }
 
+    /// The writes that may still take effect are not sent again: another process may have decided about their objects.
+    pub fn forget_unanswered(&mut self) {
+        self.doubts.values_mut().for_each(|doubt| doubt.unanswered = None);
+    }
+
     /// The API server has responded to a read of `name`, begun at `read_at`, with an object, or with its absence.
     pub fn settle(
         &mut self,
@@ -276,9 +281,10 @@ impl<K> Entries<K> {
         read_at: Instant,
         answer: Option<ReportedObject<K>>,
     ) -> Vec<Change<K>> {
+        let found = answer.as_ref().map(|object| object.version);
         let is_over = |doubt: &Doubt<K>| {
             let unanswered = doubt.unanswered.as_ref();
-            doubt.marked <= ticket.clock && unanswered.is_none_or(|write| write.is_over(read_at, answer.as_ref()))
+            doubt.marked <= ticket.clock && unanswered.is_none_or(|write| write.is_over(read_at, found))
         };
         if self.doubts.get(name).is_some_and(is_over) {
             self.doubts.remove(name);

@@ -7,8 +7,6 @@ use kube::core::ObjectMeta;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::entries::ReportedObject;
-
 /// The API server executes no write later than this after it was sent. By default it ends requests after 60 s itself.
 const LATEST_EFFECT: Duration = Duration::from_secs(120);
 
@@ -32,13 +30,13 @@ impl<K> UnansweredWrite<K> {
         Self { write, until: Instant::now() + LATEST_EFFECT }
     }
 
-    /// Whether it can take effect no more, as a read with this answer shows.
-    pub fn is_over(&self, read_at: Instant, answer: Option<&ReportedObject<K>>) -> bool {
+    /// Whether it can take effect no more, as a read shows that has found the object in this version.
+    pub fn is_over(&self, read_at: Instant, found: Option<u64>) -> bool {
         let excluded = match &self.write {
-            RepeatableWrite::Create(_) => answer.is_some(),
+            RepeatableWrite::Create(_) => found.is_some(),
             RepeatableWrite::Patch { seen, .. } => {
                 let version = seen.resource_version.as_deref().and_then(|version| version.parse().ok());
-                answer.is_none_or(|object| Some(object.version) != version)
+                found.is_none_or(|found| Some(found) != version)
             }
         };
         excluded || read_at >= self.until

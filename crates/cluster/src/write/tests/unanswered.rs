@@ -147,3 +147,13 @@ async fn another_doubt_does_not_forget_the_unanswered_write() {
     scene.writer.settle(&b).await.unwrap();
     assert_eq!(scene.methods(), ["POST", "GET", "POST"]);
 }
+
+#[tokio::test]
+async fn a_write_of_an_earlier_term_is_not_sent_again() {
+    let scene = repeating(in_turn([("POST", Reply::Cut), absent()]));
+    let b = scene.create_unanswered().await;
+    scene.writer.store().relist();
+    scene.writer.settle(&b).await.unwrap();
+    assert_eq!(scene.methods(), ["POST", "GET"]);
+    assert!(!scene.writer.store().in_doubt(&b));
+}
