@@ -23,7 +23,7 @@ use crate::table::{Goal, Row};
 const AT_ONCE: usize = 32;
 const TIMES_THE_BARE: f64 = 1.1;
 const FAST: Pace = Pace::Fast(1000);
-/// As Prometheus often does.
+/// A scrape costs the operator something for every object, so it is scraped no more often than Prometheus does.
 const SCRAPED_EVERY: Duration = Duration::from_secs(15);
 const WITHIN: Duration = Duration::from_secs(600);
 const RESOURCE: &str = "committedresources";
@@ -33,7 +33,7 @@ const RESOURCE: &str = "committedresources";
 struct Created {
     /// From the first request to the last answer, by the journal of the API server.
     seconds: f64,
-    /// On average between these, by the same journal.
+    /// How many of them the API server was working on, on average.
     under_way: f64,
     writes: u64,
     events: u64,

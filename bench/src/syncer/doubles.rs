@@ -102,8 +102,8 @@ impl Doubles {
         self.wait(BEGINS_WITHIN, POLL_INTERVAL, "the next run begins", || self.runs() > former).await
     }
 
-    /// Waits until all projects were asked for that often, and then until all was compared that often. A scrape, one `every` so
-    /// long, costs the operator something for every object.
+    /// Waits until all projects were asked for that often, and then until all was compared that often, by the metrics of the
+    /// operator, which are scraped at this interval.
     pub(super) async fn compared(
         &self,
         operator: &mut Operator,

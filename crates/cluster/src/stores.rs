@@ -91,7 +91,8 @@ pub trait Visitor {
 macro_rules! stores {
     ($(#[$doc:meta])* pub struct $Set:ident {
         $($(#[$field:meta])* $name:ident: $Kind:ty {
-            indexes: $indexes:expr $(; reduce: $reduce:expr)? $(; unanswered: $unanswered:ident)?, $($property:ident: $value:expr),* $(,)?
+            indexes: $indexes:expr $(; reduce: $reduce:expr)? $(; unanswered: $unanswered:ident)?,
+            $($property:ident: $value:expr),* $(,)?
         })*
     }) => {
         $(#[$doc])*
@@ -138,8 +139,8 @@ stores! {
         }
         reservations: Reservation {
             indexes: indexes::RESERVATION_INDEXES; unanswered: repeat, watch: "the watch of reservations",
-            presence: Presence::Required, read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
-            why: "Reservations are read, also those of others.",
+            presence: Presence::Required, read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true,
+            checkable: Checkable::Complete, why: "Reservations are read, also those of others.",
         }
         commitments: CommittedResource {
             indexes: indexes::COMMITMENT_INDEXES, watch: "the watch of commitments", presence: Presence::Required,

@@ -29,7 +29,11 @@ pub fn filled<K: Kind>(
     cluster: &ClusterName,
     objects: impl IntoIterator<Item = K>,
 ) -> Store<K> {
-    let store = Store::new(indexes);
+    fill(Store::new(indexes), cluster, objects)
+}
+
+/// The store, synced in `cluster` with these objects.
+pub(crate) fn fill<K: Kind>(store: Store<K>, cluster: &ClusterName, objects: impl IntoIterator<Item = K>) -> Store<K> {
     store.init(cluster);
     for object in objects {
         store.listed(cluster, DecodeGuard::Valid(object));

@@ -34,8 +34,8 @@ pub enum Fault {
     CutBefore,
     /// The request takes effect, and the connection breaks before the answer.
     LoseAnswer,
-    /// The connection breaks at once, and the request takes effect after this delay; not at all if the object was deleted
-    /// meanwhile, because then the API server would execute it after a write that came later and was answered.
+    /// The connection breaks at once, and the request takes effect after this delay. It has no effect if the object was deleted
+    /// meanwhile: an API server does not execute it after the later writes that created and deleted the object.
     Late {
         by: Duration,
     },

@@ -78,7 +78,7 @@ impl Log {
     }
 
     /// Whether the object of this call was deleted since the call arrived.
-    pub(crate) fn has_deleted_since(&self, number: usize) -> bool {
+    pub(crate) fn is_deleted_since(&self, number: usize) -> bool {
         let Some((call, later)) = self.entries.get(number..).and_then(<[Entry]>::split_first) else { return false };
         later.iter().any(|entry| entry.verb == Verb::Delete && entry.path == call.path && entry.changed)
     }

@@ -187,8 +187,7 @@ impl<K> Entries<K> {
         let unlisted: Vec<_> = self.live.keys().filter(|name| !listing.seen.contains(*name)).cloned().collect();
         let (mine, gone): (Vec<_>, Vec<_>) =
             unlisted.into_iter().partition(|name| self.live[name].touched > listing.started);
-        let doubt = |name| (name, Doubt { what: Unknown::Existence, marked: now, unanswered: None });
-        self.doubts.extend(mine.into_iter().map(doubt));
+        mine.into_iter().for_each(|name| self.mark(name, Unknown::Existence, None));
         gone.into_iter().filter_map(|name| self.drop_live(&name)).collect()
     }
 
@@ -237,8 +236,7 @@ impl<K> Entries<K> {
         let changes = self.enter(report);
         // A list that was taken since the call was sent may have seen it come and go.
         if !known && !changes.is_empty() && self.listed_at.is_some_and(|listed| listed > ticket.clock) {
-            let marked = self.tick();
-            self.doubts.insert(name, Doubt { what: Unknown::Existence, marked, unanswered: None });
+            self.mark(name, Unknown::Existence, None);
         }
         changes
     }
@@ -261,11 +259,8 @@ impl<K> Entries<K> {
 
     /// The outcome of a write to `name` is unknown.
     pub fn doubt(&mut self, name: &Arc<str>, unanswered: Option<UnansweredWrite<K>>) {
-        let marked = self.tick();
         let what = if self.live.contains_key(name) { Unknown::Change } else { Unknown::Existence };
-        let former = self.doubts.remove(name).and_then(|doubt| doubt.unanswered);
-        let unanswered = unanswered.map(Arc::new).or(former);
-        self.doubts.insert(name.clone(), Doubt { what, marked, unanswered });
+        self.mark(name.clone(), what, unanswered);
     }
 
     /// The writes that may still take effect are not sent again: another process may have decided about their objects.
@@ -303,6 +298,13 @@ impl<K> Entries<K> {
         self.clock
     }
 
+    /// Marks an object as in doubt. An earlier write to it that may still take effect is kept.
+    fn mark(&mut self, name: Arc<str>, what: Unknown, unanswered: Option<UnansweredWrite<K>>) {
+        let marked = self.tick();
+        let former = self.doubts.remove(&name).and_then(|doubt| doubt.unanswered);
+        self.doubts.insert(name, Doubt { what, marked, unanswered: unanswered.map(Arc::new).or(former) });
+    }
+
     fn advance(&mut self, version: u64) {
         self.position = self.position.max(version);
         self.highest = self.highest.max(version);
@@ -311,7 +313,8 @@ impl<K> Entries<K> {
     /// The watch shows the incarnation that we have, or a later one: it existed after the last list.
     fn exists(&mut self, report: &ReportedObject<K>) {
         let current = self.live.get(&report.name).is_some_and(|live| report.version >= live.version);
-        if current && self.doubts.get(&report.name).is_some_and(|doubt| doubt.what == Unknown::Existence) {
+        let is_answered = |doubt: &Doubt<K>| doubt.what == Unknown::Existence && doubt.unanswered.is_none();
+        if current && self.doubts.get(&report.name).is_some_and(is_answered) {
             self.doubts.remove(&report.name);
         }
     }

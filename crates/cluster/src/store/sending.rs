@@ -67,7 +67,7 @@ impl<K: Kind> Drop for Sending<K> {
         if self.outcome_known {
             return;
         }
-        let unanswered = self.repeatable.take().map(UnansweredWrite::new);
+        let unanswered = self.repeatable.take().map(|write| UnansweredWrite::new(write, Instant::now()));
         self.asking.change(|entries, name| {
             entries.doubt(name, unanswered);
             Vec::new()

@@ -7,7 +7,8 @@ use kube::core::ObjectMeta;
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// The API server executes no write later than this after it was sent. By default it ends requests after 60 s itself.
+/// The API server executes no write later than this after we stopped waiting for its answer. By default it ends requests after
+/// 60 s itself.
 const LATEST_EFFECT: Duration = Duration::from_secs(120);
 
 /// A write that takes effect once at most, however often it is sent.
@@ -26,11 +27,11 @@ pub(crate) struct UnansweredWrite<K> {
 }
 
 impl<K> UnansweredWrite<K> {
-    pub fn new(write: RepeatableWrite<K>) -> Self {
-        Self { write, until: Instant::now() + LATEST_EFFECT }
+    pub fn new(write: RepeatableWrite<K>, given_up_at: Instant) -> Self {
+        Self { write, until: given_up_at + LATEST_EFFECT }
     }
 
-    /// Whether it can take effect no more, as a read shows that has found the object in this version.
+    /// Whether the write can no longer take effect, given a read that began at `read_at` and found this version or no object.
     pub fn is_over(&self, read_at: Instant, found: Option<u64>) -> bool {
         let excluded = match &self.write {
             RepeatableWrite::Create(_) => found.is_some(),

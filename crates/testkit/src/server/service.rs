@@ -168,7 +168,7 @@ impl Server {
             self.stopped.notify_waiters();
             return Reply::Hang;
         }
-        if matches!(fault, Some(Fault::Late { .. })) && state.log.has_deleted_since(number) {
+        if matches!(fault, Some(Fault::Late { .. })) && state.log.is_deleted_since(number) {
             state.log.end(number, Outcome::Cut, false);
             return Reply::Broken(io::ErrorKind::ConnectionReset);
         }

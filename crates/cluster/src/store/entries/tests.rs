@@ -5,6 +5,7 @@ use kube::core::ObjectMeta;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
+use super::super::unanswered::RepeatableWrite;
 use super::*;
 
 /// The content of an object in these tests: incarnation and version.
@@ -141,6 +142,23 @@ fn an_event_settles_an_unknown_create() {
     entries.doubt(&"a".into(), None);
     assert!(entries.in_doubt("a"));
     entries.applied(report("a", 1, 6));
+    assert!(!entries.in_doubt("a"));
+}
+
+#[test]
+fn an_event_does_not_settle_a_patch_that_may_still_take_effect() {
+    let mut entries = listed(&[]);
+    entries.init();
+    wrote(&mut entries, "a", 1, 6);
+    let seen = Box::new(ObjectMeta { resource_version: Some("6".to_owned()), ..ObjectMeta::default() });
+    let patch = RepeatableWrite::Patch { seen, patch: serde_json::Value::Null };
+    entries.doubt(&"a".into(), Some(UnansweredWrite::new(patch, Instant::now())));
+    // The list lacks the object, which may be gone or newer than the list.
+    entries.init_done();
+    entries.applied(report("a", 1, 6));
+    assert!(entries.in_doubt("a") && entries.unanswered("a").is_some());
+    let ticket = entries.ticket("a");
+    entries.settle(&"a".into(), &ticket, Instant::now(), Some(report("a", 1, 7)));
     assert!(!entries.in_doubt("a"));
 }
 
