@@ -187,7 +187,9 @@ impl<K> Entries<K> {
         let unlisted: Vec<_> = self.live.keys().filter(|name| !listing.seen.contains(*name)).cloned().collect();
         let (mine, gone): (Vec<_>, Vec<_>) =
             unlisted.into_iter().partition(|name| self.live[name].touched > listing.started);
-        mine.into_iter().for_each(|name| self.mark(name, Unknown::Existence, None));
+        for name in mine {
+            self.mark(name, Unknown::Existence, None);
+        }
         gone.into_iter().filter_map(|name| self.drop_live(&name)).collect()
     }
 
